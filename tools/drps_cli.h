@@ -165,6 +165,10 @@ void drps_cli_progress_end(struct drps_cli *cli);
 enum { DRPS_CLI_COUNT_BYTES = DRPS_COUNT_BYTES };
 char *drps_cli_grouped(uint64_t count, char *buf);
 
+/* "1 batch", "1,234 batches": `one` in the plural that it has by rule, unless there is one. In one
+ * of eight buffers, in turn; texts that are too long for it are cut. Threads: one. */
+const char *drps_cli_counted(uint64_t count, const char *one);
+
 /* Print `root` (moved; NULL when memory was gone while it was built) on stdout and flush. */
 DRPS_MUST_CHECK
 int drps_cli_json_print(json_t *root, struct drps_err *err);

@@ -19,6 +19,9 @@ char *text_room(void);
 const char *text_of(const json_t *j, const char *key);
 const char *number_of(const json_t *j, const char *key, const char *format);
 const char *count_of(const json_t *j, const char *key);
+
+/* The same with what is counted, in the plural that it has by rule unless there is one: "1 row". */
+const char *counted_of(const json_t *j, const char *key, const char *one);
 const char *size_of(const json_t *j, const char *key);
 const char *rate_of(const json_t *j, const char *key); /* bytes a second, in MB */
 

@@ -95,9 +95,9 @@ static int print_json(const struct drps_import_result *r, struct drps_err *err)
 
 static void print_text(const struct options *o, const struct drps_import_result *r)
 {
-    char rows[DRPS_CLI_COUNT_BYTES], bytes[32];
-    printf("model %s, made of a model of %s: %s, %s rows, %s, in %.2f s\n", o->import.model_path,
-           r->format, r->algo, drps_cli_grouped(r->rows, rows),
+    char bytes[32];
+    printf("model %s, made of a model of %s: %s, %s, %s, in %.2f s\n", o->import.model_path,
+           r->format, r->algo, drps_cli_counted(r->rows, "row"),
            drps_size_format(r->model_bytes, bytes, sizeof(bytes)), r->seconds);
 }
 

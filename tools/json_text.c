@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
@@ -49,6 +50,17 @@ const char *count_of(const json_t *j, const char *key)
     if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
     char *room = text_room();
     (void)snprintf(room, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
+    return room;
+}
+
+const char *counted_of(const json_t *j, const char *key, const char *one)
+{
+    const size_t n = strlen(one);
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%s %s%s", count_of(j, key), one,
+                   json_integer_value(json_object_get(j, key)) == 1 ? ""
+                   : one[n - 1] == 'h'                              ? "es"
+                                                                    : "s");
     return room;
 }
 

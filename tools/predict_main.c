@@ -97,17 +97,16 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
     FILE *to = o->output && strcmp(o->output, "-") == 0
                    ? stderr
                    : stdout; /* scores and the summary never mix */
-    char samples[DRPS_CLI_COUNT_BYTES], unseen[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
+    char unseen[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
     if (!o->inputs_n) { /* a calibration was taken out, and that is all */
         print_calibrated(to, o, r);
         return;
     }
-    (void)fprintf(to, "%s %s in %.2f s; %s of their %s features are not in the model",
-                  drps_cli_grouped(r->samples, samples), r->samples == 1 ? "sample" : "samples",
-                  r->seconds, drps_cli_grouped(r->unseen, unseen),
-                  drps_cli_grouped(r->nnz + r->unseen, all));
+    (void)fprintf(to, "%s in %.2f s; %s of their %s features are not in the model",
+                  drps_cli_counted(r->samples, "sample"), r->seconds,
+                  drps_cli_grouped(r->unseen, unseen), drps_cli_grouped(r->nnz + r->unseen, all));
     if (r->skipped_lines)
-        (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
+        (void)fprintf(to, "; %s skipped", drps_cli_counted(r->skipped_lines, "bad line"));
     (void)fprintf(to, "\n");
     if (!o->metrics) return;
     if (isnan(r->quality.loss))

@@ -66,17 +66,9 @@ static void show_progress(void *ctx, const struct drps_recommend_progress *p)
 
 /* ---- Results ---- */
 
-/* "1,234 users", "1 item". */
-static const char *counted(uint64_t n, const char *what, char *buf, size_t cap)
-{
-    char number[DRPS_CLI_COUNT_BYTES];
-    (void)snprintf(buf, cap, "%s %s%s", drps_cli_grouped(n, number), what, n == 1 ? "" : "s");
-    return buf;
-}
-
 static void print_test(FILE *to, size_t n, const struct drps_evaluation *e)
 {
-    char a[TEXT_BYTES], b[TEXT_BYTES];
+    char a[TEXT_BYTES];
     if (!e->users) {
         (void)fprintf(to, "  test    no user of the model has a held-out item\n");
         return;
@@ -84,9 +76,8 @@ static void print_test(FILE *to, size_t n, const struct drps_evaluation *e)
     (void)fprintf(to,
                   "  test    means over %s with %s: precision@%zu %.5f, recall@%zu %.5f, NDCG@%zu "
                   "%.5f, MAP@%zu %.5f\n",
-                  counted(e->users, "user", a, sizeof(a)),
-                  counted(e->items, "held-out item", b, sizeof(b)), n, e->precision, n, e->recall,
-                  n, e->ndcg, n, e->map);
+                  drps_cli_counted(e->users, "user"), drps_cli_counted(e->items, "held-out item"),
+                  n, e->precision, n, e->recall, n, e->ndcg, n, e->map);
     if (e->missing)
         (void)fprintf(to, "          %s of these the model does not have: they are never found\n",
                       drps_cli_grouped(e->missing, a));
@@ -99,20 +90,21 @@ static void print_text(const struct drps_recommend_settings *o,
     const int among = strcmp(in->output, "-") == 0 && !in->no_lines;
     FILE *to = among ? stderr : stdout; /* never among the results */
     const size_t n = in->n ? in->n : DRPS_RECOMMEND_DEFAULT;
-    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
+    char a[TEXT_BYTES], b[TEXT_BYTES];
     (void)fprintf(to, "%s, the best %zu of %s each, in %.2f s\n",
-                  counted(r->queries, in->similar ? "item" : "user", a, sizeof(a)), n,
-                  counted(r->items, "item", b, sizeof(b)), r->seconds);
-    (void)fprintf(to, "  read    %s of items in %" PRIu64 " pass%s, %s of %s\n",
-                  drps_size_format(r->item_bytes, a, sizeof(a)), r->item_passes,
-                  r->item_passes == 1 ? "" : "es", drps_size_format(r->query_bytes, b, sizeof(b)),
+                  drps_cli_counted(r->queries, in->similar ? "item" : "user"), n,
+                  drps_cli_counted(r->items, "item"), r->seconds);
+    (void)fprintf(to, "  read    %s of items in %s, %s of %s\n",
+                  drps_size_format(r->item_bytes, a, sizeof(a)),
+                  drps_cli_counted(r->item_passes, "pass"),
+                  drps_size_format(r->query_bytes, b, sizeof(b)),
                   in->fold_in_n ? "the items that were rated" : "those they are for");
     if (r->few)
         (void)fprintf(to, "  fewer   than %zu for %s of them: there are no more\n", n,
                       drps_cli_grouped(r->few, a));
     if (r->unknown_names)
         (void)fprintf(to, "  skipped %s that the model does not have\n",
-                      counted(r->unknown_names, "name", a, sizeof(a)));
+                      drps_cli_counted(r->unknown_names, "name"));
     if (r->ratings)
         (void)fprintf(to, "  ratings %s, %s of %s that the model does not have\n",
                       drps_cli_grouped(r->ratings, a), drps_cli_grouped(r->unknown_ratings, b),
@@ -122,7 +114,7 @@ static void print_text(const struct drps_recommend_settings *o,
         (void)fprintf(to, "          items that users have seen are among the best: --seen leaves "
                           "them out\n");
     if (r->skipped_lines)
-        (void)fprintf(to, "  skipped %s\n", counted(r->skipped_lines, "bad line", c, sizeof(c)));
+        (void)fprintf(to, "  skipped %s\n", drps_cli_counted(r->skipped_lines, "bad line"));
 }
 
 static void complete(struct drps_cli *cli, struct drps_recommend_settings *o)

@@ -277,7 +277,7 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
                  : factors   ? factors
                              : drps_algorithm_default_factors(a);
     if (is_topic && m->factors < DRPS_TOPICS_LEAST)
-        return drps_err_set(err, DRPS_E_CONFIG, "%u topics are too few: at least %d", m->factors,
+        return drps_err_set(err, DRPS_E_CONFIG, "topics: %u are too few, at least %d", m->factors,
                             DRPS_TOPICS_LEAST);
     return 0;
 }

@@ -363,8 +363,8 @@ void drps_job_remark_failed(const struct drps_job *job)
 {
     const unsigned long long n = job->result->checkpoints.failed;
     if (n < 2) return; /* the first was told of */
-    drps_log(job->options->log, DRPS_LOG_WARN, "%llu checkpoints could not be written in %s", n,
-             job->checkpoints.place.root);
+    drps_log(job->options->log, DRPS_LOG_WARN, "%llu checkpoint%s could not be written in %s", n,
+             n == 1 ? "" : "s", job->checkpoints.place.root);
 }
 
 int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,

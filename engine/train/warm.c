@@ -109,8 +109,10 @@ static void tell(const struct drps_job *job, const struct drps_train_from *from)
              of_state(job, from), rest);
     if (from->left)
         drps_log(job->options->log, DRPS_LOG_INFO,
-                 "%s rows of %s are left out: the plan does not have them",
-                 drps_count_format(from->left, left), job->options->from);
+                 "%s row%s of %s %s left out: the plan does not have %s",
+                 drps_count_format(from->left, left), from->left == 1 ? "" : "s",
+                 job->options->from, from->left == 1 ? "is" : "are",
+                 from->left == 1 ? "it" : "them");
     if (from->rows <= common)
         drps_log(job->options->log, DRPS_LOG_WARN,
                  "no feature of the plan has a name that %s knows: are its data of another kind?",

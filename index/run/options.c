@@ -422,8 +422,8 @@ static int check_topic(struct drps_index_options *o, const struct drps_algorithm
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s takes no weights of samples",
                             a->name);
     if (o->factors < DRPS_TOPICS_LEAST || o->factors > DRPS_TOPICS_MOST)
-        return drps_err_set(err, DRPS_E_CONFIG, "%u topics: give %d to %d factors", o->factors,
-                            DRPS_TOPICS_LEAST, DRPS_TOPICS_MOST);
+        return drps_err_set(err, DRPS_E_CONFIG, "%u topic%s: give %d to %d factors", o->factors,
+                            o->factors == 1 ? "" : "s", DRPS_TOPICS_LEAST, DRPS_TOPICS_MOST);
     if (!o->residual_slots && !o->hand_on) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "servers of topics add up what all documents change, whole and in each "

@@ -60,7 +60,7 @@ index train-images-idx3-ubyte --test test-images-idx3-ubyte --algo net --net net
 "$tools/drps-stat" plan --verify >/dev/null || fail "the plan does not verify"
 # 3 + (9 + 1) * 8 + (72 + 1) * 12 + (48 + 1) * 24 + (24 + 1) * 3 parameters
 grep -qE '^  table +net +9 rows, from row 0 on' < <("$tools/drps-stat" plan) || fail "9 rows of 256 floats hold 2,210 parameters"
-grep -qE '^  table +wv +1 rows, from row 9 on' < <("$tools/drps-stat" plan) || fail "the entries are of one feature"
+grep -qE '^  table +wv +1 row, from row 9 on' < <("$tools/drps-stat" plan) || fail "the entries are of one feature"
 "$tools/drps-index" train-images-idx3-ubyte --algo net --net net.txt -o shown --force >shown.txt 2>&1
 grep -q 'a net of 2,210 parameters, over numbers of 144 fields' shown.txt || fail "drps-index does not say how large the net is: $(cat shown.txt)"
 # In text the last fields are never there, as they are of dark pixels: the net says how many numbers there are.
@@ -189,6 +189,7 @@ index train-images-idx3-ubyte --algo net --net any.txt --batch-size 20 --test te
 [[ $(content one) = "$want" ]] || fail "one channel gives another model"
 fails 1 'samples of 12 x 12 = 144 numbers, and the model reads those of 432' "$tools/drps-predict" any.model test-images-idx3-ubyte --format idx -o none
 # AlexNet has as many channels as the data. More numbers than fields could have are no matter.
+grouped() { sed ':a;s/\B[0-9]\{3\}\>/,&/;ta' <<<"$1"; }
 for channels in 1 3; do
     { bytes 0 0 8 4 0 0 0 2 0 0 0 $channels 0 0 0 224 0 0 0 224 && head -c $((2 * channels * 224 * 224)) /dev/urandom; } >large-images-idx4-ubyte
     bytes 0 0 8 1 0 0 0 2 0 1 >large-labels-idx1-ubyte
@@ -196,7 +197,7 @@ for channels in 1 3; do
     "$tools/drps-stat" large --verify >/dev/null || fail "the plan of AlexNet does not verify"
     # what the first layer has, and all others with one score
     want_net=$((1 + 96 * (121 * channels + 1) + 256 * 2401 + 384 * 2305 + 384 * 3457 + 256 * 3457 + 4096 * 9217 + 4096 * 4097 + 4097))
-    grep -q "a net of $(sed ':a;s/\B[0-9]\{3\}\>/,&/;ta' <<<$want_net) parameters, over numbers of $((channels * 50176)) fields" large.txt ||
+    grep -q "a net of $(grouped $want_net) parameters, over numbers of $(grouped $((channels * 50176))) fields" large.txt ||
         fail "AlexNet of $channels channels: $(cat large.txt)"
 done
 echo "ok channels"

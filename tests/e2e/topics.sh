@@ -198,7 +198,7 @@ echo "ok ranks going on"
 
 # ---- What is refused ----
 
-fails 2 "1 topics: give 2 to 1024" index train.txt --factors 1 -o refused
+fails 2 "1 topic: give 2 to 1024" index train.txt --factors 1 -o refused
 fails 2 "2000 topics: give 2 to 1024" index train.txt --factors 2000 -o refused
 echo '1 9223372036854775808:2' >large.svm
 fails 1 "sample 1 has the feature id 9223372036854775808.*below 2\^63" index large.svm -o refused

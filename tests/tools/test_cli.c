@@ -14,6 +14,7 @@
 
 #include "support/run_self.h"
 #include "tools/cli/hints.h"
+#include "tools/drps_json_text.h"
 
 /* ---- The tool ---- */
 
@@ -186,7 +187,7 @@ static json_t *values(const struct run_self *r)
     return root;
 }
 
-static json_int_t count_of(const json_t *root, const char *key)
+static json_int_t integer_of(const json_t *root, const char *key)
 {
     return json_integer_value(json_object_get(root, key));
 }
@@ -233,7 +234,7 @@ static void test_cli_takes_plain_options(void **state)
     (void)state;
     RUN(&r, "p", "--flag", "-o", "any text", "--order", "given", "--order", "grid");
     json_t *root = values(&r);
-    assert_int_equal(count_of(root, "flag"), 1);
+    assert_int_equal(integer_of(root, "flag"), 1);
     assert_string_equal(json_string_value(json_object_get(root, "output")), "any text");
     assert_string_equal(json_string_value(json_object_get(root, "order")), "grid");
     json_decref(root);
@@ -242,7 +243,7 @@ static void test_cli_takes_plain_options(void **state)
     assert_in(r.err, "--order: 'sorted' is not one of: given, grid");
     RUN(&r, "p", "--order", "given");
     root = values(&r);
-    assert_int_equal(count_of(root, "flag"), 0);
+    assert_int_equal(integer_of(root, "flag"), 0);
     assert_string_equal(json_string_value(json_object_get(root, "output")), "");
     json_decref(root);
 }
@@ -254,12 +255,12 @@ static void test_cli_options_reach_the_tool(void **state)
     RUN(&r, "plan/", "--epochs=3", "--memory", "1.5G", "--lr", "0.05", "--share=10%", "--sync",
         "asp", "--flag", "-o", "model", "--json");
     json_t *v = values(&r);
-    assert_int_equal(count_of(v, "epochs"), 3);
-    assert_int_equal(count_of(v, "memory"), 3 << 29);
+    assert_int_equal(integer_of(v, "epochs"), 3);
+    assert_int_equal(integer_of(v, "memory"), 3 << 29);
     assert_true(json_real_value(json_object_get(v, "lr")) == 0.05); /* 17 digits: exact */
     assert_true(json_real_value(json_object_get(v, "share")) == 0.1);
-    assert_int_equal(count_of(v, "sync"), 1);
-    assert_int_equal(count_of(v, "flag"), 1);
+    assert_int_equal(integer_of(v, "sync"), 1);
+    assert_int_equal(integer_of(v, "flag"), 1);
     assert_string_equal(json_string_value(json_object_get(v, "output")), "model");
     assert_string_equal(json_string_value(json_object_get(v, "plan")), "plan/");
     assert_true(json_is_true(json_object_get(v, "json")));
@@ -283,10 +284,10 @@ static void test_cli_command_line_wins_over_the_file(void **state)
     (void)state;
     RUN(&r, "--epochs", "9", "plan", "--config", path, "--memory=3M");
     json_t *v = values(&r);
-    assert_int_equal(count_of(v, "epochs"), 9);
-    assert_int_equal(count_of(v, "memory"), 3 << 20);
-    assert_int_equal(count_of(v, "sync"), 1);
-    assert_int_equal(count_of(v, "flag"), 1);
+    assert_int_equal(integer_of(v, "epochs"), 9);
+    assert_int_equal(integer_of(v, "memory"), 3 << 20);
+    assert_int_equal(integer_of(v, "sync"), 1);
+    assert_int_equal(integer_of(v, "flag"), 1);
     assert_true(json_is_false(json_object_get(v, "json")));
     assert_string_equal(json_string_value(json_object_get(v, "output")), "a file");
     json_decref(v);
@@ -375,8 +376,8 @@ static void test_cli_speeds_of_links(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         RUN(&r, "plan", "--json", "--speed", cases[i].text);
         json_t *v = values(&r);
-        if (count_of(v, "speed") != cases[i].bits)
-            fail_msg("%s: %lld", cases[i].text, (long long)count_of(v, "speed"));
+        if (integer_of(v, "speed") != cases[i].bits)
+            fail_msg("%s: %lld", cases[i].text, (long long)integer_of(v, "speed"));
         json_decref(v);
     }
 }
@@ -524,6 +525,23 @@ static void test_cli_hints_name_options_of_the_tool(void **state)
             fail_msg("%s: expected '%s', found '%s'", cases[i].name, cases[i].hints, out);
 }
 
+static void test_cli_counts_one_and_many(void **state)
+{
+    (void)state;
+    assert_string_equal(drps_cli_counted(0, "row"), "0 rows");
+    assert_string_equal(drps_cli_counted(1, "row"), "1 row");
+    assert_string_equal(drps_cli_counted(1234, "bad line"), "1,234 bad lines");
+    assert_string_equal(drps_cli_counted(1, "batch"), "1 batch");
+    assert_string_equal(drps_cli_counted(2, "batch"), "2 batches");
+    assert_string_equal(drps_cli_counted(2, "pass"), "2 passes");
+    json_t *j = json_pack("{s:i, s:i}", "one", 1, "two", 2);
+    assert_string_equal(counted_of(j, "one", "batch"), "1 batch");
+    assert_string_equal(counted_of(j, "two", "batch"), "2 batches");
+    assert_string_equal(counted_of(j, "two", "row"), "2 rows");
+    assert_string_equal(counted_of(j, "none", "row"), "- rows");
+    json_decref(j);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], RUN_SELF_TOOL)) {
@@ -545,6 +563,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cli_first_signal_asks_later_one_ends),
         cmocka_unit_test(test_cli_hints_name_options_of_the_tool),
         cmocka_unit_test(test_cli_hints_leave_out_what_the_tool_refuses),
+        cmocka_unit_test(test_cli_counts_one_and_many),
         cmocka_unit_test(test_cli_full_disk_fails),
     };
     return cmocka_run_group_tests_name("cli", tests, NULL, config_remove);

@@ -26,6 +26,7 @@ static const struct hint hints[] = {
     {"vectors are logged beside", "--checkpoint-vectors", NULL},
     {"no checkpoint was written", "--checkpoint-dir", NULL},
     {"checkpoints could not be written", "--checkpoint-dir", NULL},
+    {"checkpoint could not be written", "--checkpoint-dir", NULL},
     {"begin another run with the model", "--from", NULL},
     {"keep its checkpoints", "--keep-checkpoints", NULL},
     {"kind of checkpoints", "--checkpoint-vectors", NULL},

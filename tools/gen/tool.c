@@ -53,9 +53,8 @@ static int report(struct drps_cli *cli, const struct gen_tool_options *o, const 
     double n = (double)o->gen.samples, seconds = drps_seconds_since(t->start_ns);
     int matrix = o->kind == &gen_matrix;
     if (!cli->json) {
-        char samples[DRPS_CLI_COUNT_BYTES];
-        drps_log(&cli->log, DRPS_LOG_INFO, "%s samples, %.1f features each, %s %.3g, %s in %.1f s",
-                 drps_cli_grouped(o->gen.samples, samples), (double)t->nnz / n,
+        drps_log(&cli->log, DRPS_LOG_INFO, "%s, %.1f features each, %s %.3g, %s in %.1f s",
+                 drps_cli_counted(o->gen.samples, "sample"), (double)t->nnz / n,
                  matrix ? "mean rating" : "positive share",
                  matrix ? t->labels / n : (double)t->positive / n,
                  drps_size_format(bytes, size, sizeof(size)), seconds);

@@ -88,31 +88,33 @@ static void print_features(const struct drps_plan_info *i, const struct drps_ind
     const int rates = a && drps_algorithm_rates(a);
     const char *join = "";
     if (i->net[0] && is_one_feature(i)) {
-        printf("a net of %s parameters, over numbers of %u fields", count(r->net_parameters),
-               i->field_count);
+        printf("a net of %s, over numbers of %s", drps_cli_counted(r->net_parameters, "parameter"),
+               drps_cli_counted(i->field_count, "field"));
         return;
     }
     for (size_t t = 0; t < i->tables_n; t++) {
         const struct drps_table *table = &i->tables[t];
         if (table == i->tables && drps_plan_common_rows(i)) continue;
-        const char *what = strcmp(table->name, "user") == 0   ? "users"
-                           : strcmp(table->name, "item") == 0 ? "items"
-                           : strcmp(table->name, "doc") == 0  ? "documents"
-                           : strcmp(table->name, "word") == 0 ? "words"
-                           : rates                            ? "users and items"
-                                                              : "features";
-        printf("%s%s %s", join, count(table->rows), what);
+        const char *what = strcmp(table->name, "user") == 0   ? "user"
+                           : strcmp(table->name, "item") == 0 ? "item"
+                           : strcmp(table->name, "doc") == 0  ? "document"
+                           : strcmp(table->name, "word") == 0 ? "word"
+                           : rates                            ? "users and item"
+                                                              : "feature";
+        printf("%s%s", join, drps_cli_counted(table->rows, what));
         join = ", ";
     }
-    const char *what = strcmp(i->algo, "topic") == 0 ? "topics" : "factors";
+    const char *what = strcmp(i->algo, "topic") == 0 ? "topic" : "factor";
     if (i->hashing.bits) printf(" (hashed: %s)", hashing(i));
     if (i->net[0])
-        printf(" with a weight and %u factors each, and a net of %s parameters", i->factors,
-               count(r->net_parameters));
+        printf(" with a weight and %s each, and a net of %s",
+               drps_cli_counted(i->factors, "factor"),
+               drps_cli_counted(r->net_parameters, "parameter"));
     else if (drps_plan_row_fields(i))
-        printf(" with %u factors for each of %u fields", i->factors, i->field_count);
+        printf(" with %s for each of %s", drps_cli_counted(i->factors, "factor"),
+               drps_cli_counted(i->field_count, "field"));
     else if (i->factors)
-        printf(" with %u %s each", i->factors, what);
+        printf(" with %s each", drps_cli_counted(i->factors, what));
 }
 
 /* Prints what implicit feedback was made of, and what was left out. */
@@ -121,11 +123,11 @@ static void print_negatives(const struct drps_plan_info *i)
     const struct drps_plan_negatives *n = &i->negatives;
     const struct {
         uint64_t count;
-        const char *what;
+        const char *one, *what;
     } left_out[] = {
-        {n->below, "lines whose rating is too small"},
-        {n->few + n->test_few, "samples of users who have chosen all items"},
-        {n->test_new, "test samples whose user or item training does not have"},
+        {n->below, "line", "whose rating is too small"},
+        {n->few + n->test_few, "sample", "of users who have chosen all items"},
+        {n->test_new, "test sample", "whose user or item training does not have"},
     };
     if (!n->each) return;
     printf("  drawn    %s a training sample, %s", count(n->each),
@@ -135,7 +137,8 @@ static void print_negatives(const struct drps_plan_info *i)
     printf("\n");
     for (size_t k = 0; k < sizeof(left_out) / sizeof(left_out[0]); k++)
         if (left_out[k].count)
-            printf("  left out %s %s\n", count(left_out[k].count), left_out[k].what);
+            printf("  left out %s %s\n", drps_cli_counted(left_out[k].count, left_out[k].one),
+                   left_out[k].what);
 }
 
 static void print_samples(const struct drps_plan_info *i, const struct drps_index_result *r)
@@ -145,15 +148,16 @@ static void print_samples(const struct drps_plan_info *i, const struct drps_inde
     if (batches == 1)
         printf("one batch");
     else
-        printf("%s batches of %s", count(batches), count(i->batch_size));
+        printf("%s of %s", drps_cli_counted(batches, "batch"), count(i->batch_size));
     if (i->test_samples) printf("; %s test", count(i->test_samples));
-    if (r->skipped_lines) printf("; %s bad lines skipped", count(r->skipped_lines));
-    if (r->weightless) printf("; %s samples of weight 0 left out", count(r->weightless));
+    if (r->skipped_lines) printf("; %s skipped", drps_cli_counted(r->skipped_lines, "bad line"));
+    if (r->weightless)
+        printf("; %s of weight 0 left out", drps_cli_counted(r->weightless, "sample"));
     printf("\n");
     if (i->sequences.most)
-        printf("  sequence %s, at most %s samples\n",
+        printf("  sequence %s, at most %s\n",
                i->sequences.lines ? "each line is one" : "text runs on over line ends",
-               count(i->sequences.most));
+               drps_cli_counted(i->sequences.most, "sample"));
     print_negatives(i);
     if (!(i->weights.most > 0)) return;
     printf("  weights  training samples weigh %g together, %g at most", i->weights.sum,
@@ -203,9 +207,9 @@ static void print_links(const struct drps_index_result *r)
         "carries %.2f of the average\n",
         drps_index_report_moved(r), drps_index_report_busiest(r));
     if (l->set_rows)
-        printf("  sets     ranks pull %s rows, each counted once for each rank that uses it; the "
+        printf("  sets     ranks pull %s, each counted once for each rank that uses it; the "
                "busiest rank pulls and serves %s\n",
-               count(l->set_rows), count(l->busiest_set_rows));
+               drps_cli_counted(l->set_rows, "row"), count(l->busiest_set_rows));
     printf(
         "  fresh    of the first epoch's parameters between ranks %.1f %% are of rows that nobody "
         "has trained: they are made, not sent\n",
@@ -259,7 +263,7 @@ static void print_summary(const struct drps_index_report *report)
         printf("; label %g is the positive class, %g the negative", (double)i->label_positive,
                (double)i->label_negative);
     if (i->expression[0]) printf("\n  loss     %s", i->expression);
-    if (i->outputs) printf(", of %u outputs", i->outputs);
+    if (i->outputs) printf(", of %s", drps_cli_counted(i->outputs, "output"));
     printf("\n  size     ");
     print_features(i, r);
     if (strcmp(i->algo, "topic") == 0)
@@ -306,9 +310,9 @@ static void print_workers(const struct drps_index_result *r)
                drps_ranks_are_alike(&i->ranks) ? " and servers" : "");
         return;
     }
-    printf("\n%u workers, %llu lanes: an epoch hands %s rows on, %s with adagrad's state\n",
-           i->ranks.count, (unsigned long long)i->lanes, count(drps_index_report_handed_rows(i)),
-           size(handed));
+    printf("\n%s, %s: an epoch hands %s on, %s with adagrad's state\n",
+           drps_cli_counted(i->ranks.count, "worker"), drps_cli_counted(i->lanes, "lane"),
+           drps_cli_counted(drps_index_report_handed_rows(i), "row"), size(handed));
     if (plain)
         printf("  %.2g %% of what rounds of these batches would pull and push\n",
                100.0 * (double)handed / (double)plain);
@@ -354,9 +358,9 @@ static void print_windows(const struct drps_plan_info *i)
     if (!i->windows)
         printf("  windows  none: all rows (%s) fit in memory\n", size(i->rows * i->row_bytes));
     else
-        printf("  windows  %s runs of batches whose rows are in memory together; two of them have "
-               "at most %s rows (%s)\n",
-               count(i->windows), count(i->working_set_rows),
+        printf("  windows  %s of batches whose rows are in memory together; two of them have at "
+               "most %s (%s)\n",
+               drps_cli_counted(i->windows, "run"), drps_cli_counted(i->working_set_rows, "row"),
                size(i->working_set_rows * i->row_bytes));
 }
 
@@ -367,8 +371,8 @@ static void print_details(const struct drps_index_result *r)
         "\n  entries  %s training, %s test (features of samples that are not 0); %s more are left "
         "out, as training never saw these features\n",
         count(i->nnz), count(i->test_nnz), count(i->test_unseen));
-    printf("  rows     %s of %u %s; the largest batch uses %s\n", count(i->rows), i->dim,
-           i->dim == 1 ? "float" : "floats", count(i->max_batch_rows));
+    printf("  rows     %s of %s; the largest batch uses %s\n", count(i->rows),
+           drps_cli_counted(i->dim, "float"), count(i->max_batch_rows));
     printf("  blocks   %s of rows that are read and written together (%s), at most %s a batch\n",
            count(i->blocks), i->blocks_by, count(i->max_step_blocks));
     print_windows(i);

@@ -46,12 +46,13 @@ static double share(uint64_t part, uint64_t whole)
 
 static void print_text(const struct drps_plan *plan, const struct drps_check *c, double seconds)
 {
-    char samples[DRPS_CLI_COUNT_BYTES], tests[DRPS_CLI_COUNT_BYTES], copies[DRPS_CLI_COUNT_BYTES];
+    char copies[DRPS_CLI_COUNT_BYTES];
     const struct drps_algorithm *a = drps_plan_algorithm(&plan->info);
     const char *unseen = a && drps_algorithm_rates(a) ? "; features of ratings are not checked"
                                                       : "; features of documents are not checked";
-    printf("plan %s: %s training samples and %s test samples checked in %.2f s: %s%s\n", plan->dir,
-           drps_cli_grouped(c->samples, samples), drps_cli_grouped(c->test_samples, tests), seconds,
+    printf("plan %s: %s and %s checked in %.2f s: %s%s\n", plan->dir,
+           drps_cli_counted(c->samples, "training sample"),
+           drps_cli_counted(c->test_samples, "test sample"), seconds,
            c->remarks.n ? "see the warnings" : "nothing looks wrong", c->of_features ? "" : unseen);
     if (!c->test_samples) return;
     printf("  copies   %s test samples (%.1f %%) have the features and label of a training sample; "

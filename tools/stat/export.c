@@ -20,7 +20,6 @@ int stat_export(struct drps_cli *cli, const struct drps_io *io,
 {
     struct drps_export_options o = *options;
     struct drps_export_result result;
-    char rows[DRPS_CLI_COUNT_BYTES];
     o.model = path;
     int rc = drps_export_run(io, &o, &result, err);
     if (rc < 0) return rc;
@@ -30,8 +29,8 @@ int stat_export(struct drps_cli *cli, const struct drps_io *io,
                  "has to hash as drps-index does (docs/formats.md)");
     if (cli->json) return print_json(&result, err);
     if (cli->log.level < DRPS_LOG_INFO) return 0;
-    (void)fprintf(strcmp(o.output, "-") == 0 ? stderr : stdout, "%s rows of %u %s, as %s\n",
-                  drps_cli_grouped(result.rows, rows), result.dim,
+    (void)fprintf(strcmp(o.output, "-") == 0 ? stderr : stdout, "%s of %u %s, as %s\n",
+                  drps_cli_counted(result.rows, "row"), result.dim,
                   result.dim == 1 ? "float" : "floats", result.as);
     return 0;
 }

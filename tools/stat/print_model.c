@@ -3,6 +3,7 @@
 
 #include "base/drps_size.h"
 #include "tools/stat/print.h"
+#include "tools/drps_cli.h"
 #include "tools/drps_json_text.h"
 #include "tools/drps_training_text.h"
 
@@ -90,8 +91,8 @@ static void print_limit(const json_t *training)
 static void print_resumed(const json_t *training)
 {
     if (!number_at(training, "resumed_epoch")) return;
-    printf("\nresumed in epoch %s, after %s batches of it", count_of(training, "resumed_epoch"),
-           count_of(training, "resumed_step"));
+    printf("\nresumed in epoch %s, after %s of it", count_of(training, "resumed_epoch"),
+           counted_of(training, "resumed_step", "batch"));
     if (json_is_number(json_object_get(training, "first_step_seconds")))
         printf(", with the first step done after %s s",
                number_of(training, "first_step_seconds", "%.2f"));
@@ -126,10 +127,9 @@ static void print_memory(const json_t *training)
 
 static void print_calibration(const struct drps_calibration *c)
 {
-    char samples[DRPS_COUNT_BYTES];
     if (!c->kind) return;
-    printf("  calibrated %s, of %s samples\n", drps_calibration_names()[c->kind],
-           drps_count_format((uint64_t)(c->samples + 0.5), samples));
+    printf("  calibrated %s, of %s\n", drps_calibration_names()[c->kind],
+           drps_cli_counted((uint64_t)(c->samples + 0.5), "sample"));
 }
 
 static int is_imported(const json_t *training)
@@ -160,9 +160,9 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     const json_t *j = drps_modeldir_json(md);
     const json_t *training = json_object_get(j, "training");
     const struct drps_modeldir_info *info = drps_modeldir_info(md);
-    printf("model %s: %s, %s loss, %llu rows of %u %s\n", path, drps_algo_name(info->model.algo),
-           drps_loss_name(info->model.loss), (unsigned long long)info->rows, info->model.dim,
-           info->model.dim == 1 ? "float" : "floats");
+    printf("model %s: %s, %s loss, %llu row%s of %u %s\n", path, drps_algo_name(info->model.algo),
+           drps_loss_name(info->model.loss), (unsigned long long)info->rows,
+           info->rows == 1 ? "" : "s", info->model.dim, info->model.dim == 1 ? "float" : "floats");
     stat_print_expression(info->model.expr.text, info->classes ? 0 : info->model.outputs);
     stat_print_net(info->model.layers.text);
     stat_print_classes(info->classes);

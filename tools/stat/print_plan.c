@@ -28,19 +28,18 @@ static void print_plan_windows(const json_t *j)
                size_of(j, "memory_bytes"));
         return;
     }
-    printf("  windows  %s runs of batches whose rows are in memory together, cut for %s\n          "
-           " two of them have at most %s rows",
-           count_of(j, "windows"), size_of(j, "window_budget_bytes"),
-           count_of(j, "working_set_rows"));
+    printf("  windows  %s of batches whose rows are in memory together, cut for %s\n          "
+           " two of them have at most %s",
+           counted_of(j, "windows", "run"), size_of(j, "window_budget_bytes"),
+           counted_of(j, "working_set_rows", "row"));
     if (!json_object_get(j, "window_rows")) { /* made by an older drps-index */
         printf("\n");
         return;
     }
-    printf(
-        ", one %s\n           an epoch: %s rows kept from window to window (%s), %s leave (%s)\n",
-        count_of(j, "max_window_rows"), count_of(j, "window_rows_kept"),
-        share_of(j, "window_rows_kept", "window_rows"), count_of(j, "window_rows_moved"),
-        share_of(j, "window_rows_moved", "window_rows"));
+    printf(", one %s\n           an epoch: %s kept from window to window (%s), %s leave (%s)\n",
+           count_of(j, "max_window_rows"), counted_of(j, "window_rows_kept", "row"),
+           share_of(j, "window_rows_kept", "window_rows"), count_of(j, "window_rows_moved"),
+           share_of(j, "window_rows_moved", "window_rows"));
 }
 
 /* The text of the samples' order: "shuffled", "shuffled (4 lanes)", "grid (16 x 16, 4 lanes)". */
@@ -238,9 +237,10 @@ static void print_negatives(const struct drps_plan_info *info)
 {
     const struct drps_plan_negatives *n = &info->negatives;
     if (!n->each) return;
-    printf("  drawn    %u a training sample, %s (--negatives), in %u passes an epoch; %u a test "
+    printf("  drawn    %u a training sample, %s (--negatives), in %u pass%s an epoch; %u a test "
            "sample\n",
-           n->each, n->by_popularity ? "popular" : "even", n->draws, n->test);
+           n->each, n->by_popularity ? "popular" : "even", n->draws, n->draws == 1 ? "" : "es",
+           n->test);
     if (strcmp(info->algo, drps_algo_name(DRPS_ALGO_WMF)) == 0) {
         printf("  choices  confidence 1 + %g times the rating (--alpha); ", n->alpha);
         if (n->weight > 0)
@@ -273,8 +273,8 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     printf("  entries  %s training, %s test (features of samples that are not 0); %s more are left "
            "out, as training never saw these features\n",
            count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));
-    printf("  rows     %s of %s floats, one for each feature, user or item\n", count_of(j, "rows"),
-           count_of(j, "dim"));
+    printf("  rows     %s of %s, one for each feature, user or item\n", count_of(j, "rows"),
+           counted_of(j, "dim", "float"));
     stat_print_hashing(&plan->info.hashing);
     stat_print_sequences(&plan->info.sequences);
     if (plan->info.base[0])
@@ -282,16 +282,16 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
                (unsigned long long)plan->info.base_rows);
     stat_print_classes(plan->info.classes);
     stat_print_tables(json_object_get(j, "tables"));
-    printf("  batches  %s training, %s test, of %s samples; the largest uses %s rows\n",
-           count_of(j, "batches"), count_of(j, "test_batches"), count_of(j, "batch_size"),
-           count_of(j, "max_batch_rows"));
+    printf("  batches  %s training, %s test, of %s; the largest uses %s\n", count_of(j, "batches"),
+           count_of(j, "test_batches"), counted_of(j, "batch_size", "sample"),
+           counted_of(j, "max_batch_rows", "row"));
     print_ranks(plan);
     print_machines(plan, shown->link_bits);
     if (shown->details) {
-        printf("  blocks   %s of rows that are read and written together (%s), of at most %s rows; "
+        printf("  blocks   %s of rows that are read and written together (%s), of at most %s; "
                "at most %s a batch\n",
-               count_of(j, "blocks"), text_of(j, "blocks_by"), count_of(j, "max_block_rows"),
-               count_of(j, "max_step_blocks"));
+               count_of(j, "blocks"), text_of(j, "blocks_by"),
+               counted_of(j, "max_block_rows", "row"), count_of(j, "max_step_blocks"));
         print_block_costs(&plan->info);
         print_plan_windows(j);
         print_files(json_object_get(j, "files"));

@@ -40,15 +40,16 @@ void stat_print_hashing(const struct drps_hashing *hashing)
 void stat_print_sequences(const struct drps_plan_sequences *s)
 {
     if (s->most)
-        printf("  sequence %s, at most %u samples\n",
-               s->lines ? "each line is one" : "text runs on over line ends", s->most);
+        printf("  sequence %s, at most %u sample%s\n",
+               s->lines ? "each line is one" : "text runs on over line ends", s->most,
+               s->most == 1 ? "" : "s");
 }
 
 void stat_print_tables(const json_t *tables)
 {
     size_t i;
     json_t *t;
-    json_array_foreach(tables, i, t)
-        printf("  table    %-6s %s rows, from row %s on: %s\n", text_of(t, "name"),
-               count_of(t, "rows"), count_of(t, "first"), training_rows_are(text_of(t, "name")));
+    json_array_foreach(tables, i, t) printf(
+        "  table    %-6s %s, from row %s on: %s\n", text_of(t, "name"),
+        counted_of(t, "rows", "row"), count_of(t, "first"), training_rows_are(text_of(t, "name")));
 }

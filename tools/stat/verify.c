@@ -79,9 +79,9 @@ static const char *is(const struct checking *c)
 static void print_line(const struct checking *c, double seconds)
 {
     const struct drps_findings *f = &c->found;
-    char files[DRPS_CLI_COUNT_BYTES], records[DRPS_CLI_COUNT_BYTES], bytes[48];
-    printf("%s %s %s whole: %s files, %s records, %s in %.1f s\n", c->what, c->path, is(c),
-           drps_cli_grouped(f->files, files), drps_cli_grouped(f->records, records),
+    char bytes[48];
+    printf("%s %s %s whole: %s, %s, %s in %.1f s\n", c->what, c->path, is(c),
+           drps_cli_counted(f->files, "file"), drps_cli_counted(f->records, "record"),
            drps_size_format(f->bytes, bytes, sizeof(bytes)), seconds);
 }
 

@@ -24,11 +24,10 @@ static void print_choice(const struct drps_rates *r)
 {
     const struct drps_rate *best = &r->tried[r->chosen];
     char rate[DRPS_RATE_BYTES];
-    printf(
-        "rate      --lr %s: %s %.6f, the least of %zu that were tried, with %llu batches each in "
-        "%.1f s\n\n",
-        rate_of(best, rate), drps_target_measure_name(r->measure), best->loss, r->tried_n,
-        (unsigned long long)r->rounds, drps_rates_seconds(r));
+    printf("rate      --lr %s: %s %.6f, the least of %zu that were tried, with %s each in "
+           "%.1f s\n\n",
+           rate_of(best, rate), drps_target_measure_name(r->measure), best->loss, r->tried_n,
+           drps_cli_counted(r->rounds, "batch"), drps_rates_seconds(r));
 }
 
 static void show_pilot(void *ctx, const struct drps_rates *r)

@@ -28,9 +28,9 @@ static double share(uint64_t part, uint64_t whole)
 static void print_pool(const struct drps_store_stats *s)
 {
     if (!s->blocks_needed) return;
-    printf("  blocks    room in memory for %llu rows (%s); of the blocks that batches used %.1f %% "
+    printf("  blocks    room in memory for %s (%s); of the blocks that batches used %.1f %% "
            "were there, %.1f %% were new\n",
-           (unsigned long long)s->pool.units * s->pool.unit_rows, size(s->pool_bytes),
+           drps_cli_counted(s->pool.units * s->pool.unit_rows, "row"), size(s->pool_bytes),
            share(s->blocks_hit, s->blocks_needed), share(s->blocks_created, s->blocks_needed));
 }
 
@@ -121,10 +121,10 @@ static double step_seconds(const struct drps_phases *p)
 
 static void print_from(const struct drps_train_from *f)
 {
-    char rows[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
+    char rows[DRPS_CLI_COUNT_BYTES];
     if (!f->all) return;
-    printf("  from      %s of %s rows of an earlier run%s%s\n", drps_cli_grouped(f->rows, rows),
-           drps_cli_grouped(f->all, all), f->state ? ", with the optimizer's state" : "",
+    printf("  from      %s of %s of an earlier run%s%s\n", drps_cli_grouped(f->rows, rows),
+           drps_cli_counted(f->all, "row"), f->state ? ", with the optimizer's state" : "",
            f->rows < f->all ? "; the others were new" : "");
 }
 
@@ -147,7 +147,6 @@ static void print_exchange(const struct drps_train_exchange *x)
 static void print_common(const struct drps_train_common *c)
 {
     uint64_t rest = c->floats;
-    char grouped[DRPS_CLI_COUNT_BYTES];
     if (!c->floats || c->way == DRPS_COMMON_SERVERS) return;
     printf("  net       ");
     for (uint32_t i = 0; i < c->vectors.n; i++) {
@@ -156,22 +155,22 @@ static void print_common(const struct drps_train_common *c)
         printf("%s line %u (%u x %u)",
                i ? "," : "gradients exchanged as vectors of layers:", y->line, y->w, y->N);
     }
-    printf("%s of %s parameters\n", c->vectors.n ? "; as sums" : "gradients exchanged as sums",
-           drps_cli_grouped(rest, grouped));
+    printf("%s of %s\n", c->vectors.n ? "; as sums" : "gradients exchanged as sums",
+           drps_cli_counted(rest, "parameter"));
 }
 
 static void print_checkpoints(const struct drps_train_result *r)
 {
     const struct drps_train_checkpoints *c = &r->checkpoints;
     if (r->resumed_epoch)
-        printf("  resumed   in epoch %llu, after %llu batches of it; disk and time are of this run "
+        printf("  resumed   in epoch %llu, after %s of it; disk and time are of this run "
                "alone\n",
-               (unsigned long long)r->resumed_epoch, (unsigned long long)r->resumed_step);
+               (unsigned long long)r->resumed_epoch, drps_cli_counted(r->resumed_step, "batch"));
     if (!c->n && !c->failed) return;
-    printf("  saved     %llu checkpoints, %s, %.2f s", (unsigned long long)c->n, size(c->bytes),
+    printf("  saved     %s, %s, %.2f s", drps_cli_counted(c->n, "checkpoint"), size(c->bytes),
            c->seconds);
     if (c->rounds)
-        printf("; vectors of %llu rounds, %s", (unsigned long long)c->rounds, size(c->log_bytes));
+        printf("; vectors of %s, %s", drps_cli_counted(c->rounds, "round"), size(c->log_bytes));
     if (c->failed) printf("; %llu could not be written", (unsigned long long)c->failed);
     printf("\n");
 }
@@ -185,7 +184,7 @@ static void print_disk_details(const struct drps_train_result *r)
     print_pool(s);
     print_windows(r);
     print_traffic("reads", io->reads, io->read_bytes, seconds);
-    printf(", %llu seeks, %.1f at a time", (unsigned long long)io->seeks,
+    printf(", %s, %.1f at a time", drps_cli_counted(io->seeks, "seek"),
            io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0);
     print_latency(&io->read_latency);
     print_traffic("writes", io->writes, io->written_bytes, seconds);
@@ -225,9 +224,9 @@ static void print_rows(const struct drps_train_result *r, int details)
     const int on_disk = s->blocks_needed || r->windows_n;
     print_where(r, on_disk);
     if (s->tiers.device_bytes)
-        printf("  moved     in %llu windows %s of rows to the device, %s back; training waited for "
+        printf("  moved     in %s %s of rows to the device, %s back; training waited for "
                "them %.1f %% of the time\n",
-               (unsigned long long)s->windows, size(s->tiers.rows_in * r->row_bytes),
+               drps_cli_counted(s->windows, "window"), size(s->tiers.rows_in * r->row_bytes),
                size(s->tiers.rows_out * r->row_bytes), waited);
     if (!on_disk) return;
     printf(
@@ -239,19 +238,19 @@ static void print_rows(const struct drps_train_result *r, int details)
 
 static void print_emulated(const struct drps_train_emulated *e)
 {
-    printf("  emulated  %llu batches of %.1f s together, of which %.1f s computed; %.2f %% took "
+    printf("  emulated  %s of %.1f s together, of which %.1f s computed; %.2f %% took "
            "longer than they should, %.2f %% late in all\n",
-           (unsigned long long)e->iterations, (double)e->emulated_ns * 1e-9,
+           drps_cli_counted(e->iterations, "batch"), (double)e->emulated_ns * 1e-9,
            (double)e->computed_ns * 1e-9, share(e->overruns, e->iterations),
            share(e->late_ns, e->emulated_ns));
 }
 
 static void print_delta(const struct drps_train_delta *d)
 {
-    char rows[DRPS_CLI_COUNT_BYTES], fresh[DRPS_CLI_COUNT_BYTES];
     if (d->bytes)
-        printf("  delta     %s rows that have changed and %s new ones, %s\n",
-               drps_cli_grouped(d->rows, rows), drps_cli_grouped(d->fresh, fresh), size(d->bytes));
+        printf("  delta     %s that %s changed and %s, %s\n", drps_cli_counted(d->rows, "row"),
+               d->rows == 1 ? "has" : "have", drps_cli_counted(d->fresh, "new one"),
+               size(d->bytes));
 }
 
 static void print_optimizer(const struct drps_train_result *r)
@@ -272,15 +271,14 @@ static void print_optimizer(const struct drps_train_result *r)
         return;
     }
     printf("  optimizer %s, tolerance %g", drps_optim_name(o->kind), (double)o->tolerance);
-    if (o->pairs) printf(", %u pairs", o->pairs);
-    printf(": %s after %zu passes\n", ends[r->newton_end], r->epochs_n);
+    if (o->pairs) printf(", %s", drps_cli_counted(o->pairs, "pair"));
+    printf(": %s after %s\n", ends[r->newton_end], drps_cli_counted(r->epochs_n, "pass"));
 }
 
 void train_report_text(const struct drps_train_result *r, const char *model, int details)
 {
     const struct drps_phases *p = &r->phases;
-    char rows[DRPS_CLI_COUNT_BYTES];
-    printf("\nmodel %s: %s rows, %s of parameters in %s", model, drps_cli_grouped(r->rows, rows),
+    printf("\nmodel %s: %s, %s of parameters in %s", model, drps_cli_counted(r->rows, "row"),
            size(r->model_bytes), r->model_store);
     if (r->best_epoch) printf(", of epoch %llu", (unsigned long long)r->best_epoch);
     if (r->stopped_early && r->newton_end == DRPS_NEWTON_GOES_ON) printf(" (stopped early)");
@@ -326,12 +324,11 @@ static json_t *published_json(const struct drps_publish_result *r)
 int train_report_published(const struct drps_cli *cli, const struct drps_publish_result *r,
                            const char *model, struct drps_err *err)
 {
-    char rows[DRPS_CLI_COUNT_BYTES];
     if (cli->json) return drps_cli_json_print(published_json(r), err);
     if (cli->log.level >= DRPS_LOG_INFO)
-        printf("model %s: %s rows, %s of parameters in %s, %.2f s\n  content   %016llx (a checksum "
+        printf("model %s: %s, %s of parameters in %s, %.2f s\n  content   %016llx (a checksum "
                "of all parameters)\n",
-               model, drps_cli_grouped(r->rows, rows), size(r->model_bytes), r->model_store,
+               model, drps_cli_counted(r->rows, "row"), size(r->model_bytes), r->model_store,
                r->seconds, (unsigned long long)r->content);
     return 0;
 }

@@ -45,8 +45,8 @@ static void print_choice(const struct drps_target *t)
     else
         printf("filters   none: all that were tried change the %s by more than %g %%",
                drps_target_measure_name(t->measure), 100 * t->share);
-    printf("; %zu pilots of %llu rounds took %.1f s and %s\n\n", t->pilots_n,
-           (unsigned long long)t->rounds, drps_target_seconds(t),
+    printf("; %s of %s took %.1f s and %s\n\n", drps_cli_counted(t->pilots_n, "pilot"),
+           drps_cli_counted(t->rounds, "round"), drps_target_seconds(t),
            drps_size_format(drps_target_bytes(t), all, sizeof(all)));
 }
 
