@@ -36,6 +36,8 @@
 
 struct swap_ranks; /* index/swap/drps_swap.h */
 
+#define DRPS_INDEX_TEST_FRACTION_MOST 0.9 /* training needs samples, too */
+
 enum drps_index_phase {
     DRPS_PHASE_PARSE,
     DRPS_PHASE_PLACE,
@@ -91,7 +93,8 @@ struct drps_index_options {
     const char *class_weights; /* training samples weigh so much more, by their class: "balanced"
                                   (all classes together the same), or "NAME=W,NAME=W", others 1.
                                   NULL: they do not */
-    double test_fraction;      /* or this share of the samples, chosen by seed; 0 .. 0.9 */
+    double test_fraction;      /* or this share of the samples, chosen by seed; at most
+                                  DRPS_INDEX_TEST_FRACTION_MOST */
     struct drps_reader_options reader; /* format and its options; memory, log, stop and files of
                                           labels and weights are not */
 

@@ -35,6 +35,8 @@ uint64_t drps_value_count(struct drps_values *v, const char *text, uint64_t min,
 uint64_t drps_value_speed(struct drps_values *v, const char *text);
 double drps_value_real(struct drps_values *v, const char *text, double min, double max);
 double drps_value_share(struct drps_values *v, const char *text);
+double drps_value_share_to(struct drps_values *v, const char *text,
+                           double most); /* from 0 to most */
 size_t drps_value_choice(struct drps_values *v, const char *text, const char *const *names);
 
 /* The next part of a list with commas: *list_io is set behind it, to NULL at the end. Returns

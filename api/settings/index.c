@@ -80,7 +80,7 @@ static int parse_data_option(struct drps_values *v, struct drps_index_options *o
         o->replay = drps_value_share(v, arg);
         return 1;
     case KEY_TEST_FRACTION:
-        o->test_fraction = drps_value_share(v, arg);
+        o->test_fraction = drps_value_share_to(v, arg, DRPS_INDEX_TEST_FRACTION_MOST);
         return 1;
     default:
         return drps_reader_setting(&o->reader, v, key, arg);

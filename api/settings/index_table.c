@@ -32,7 +32,7 @@ const struct argp_option drps_index_table[] = {
      "Go on from a finished plan: its features keep their rows, those that only DATA have get rows "
      "behind them, and batches are of DATA alone; model, format, columns and labels are those of PLAN", 1},
     {"replay", KEY_REPLAY, "P", 0,
-     "With --base: train on this share of its training samples, too (0.1 or 10%; default 0)", 1},
+     "With --base: train on this share of its training samples, too (0.1 or 10%; at most 0.9; default 0)", 1},
 
     {NULL, 0, NULL, 0, "Input:", 2},
     READER_OPTIONS(2, "default auto", "label, target, y or click; 1 without a header",

@@ -186,7 +186,7 @@ double drps_value_real(struct drps_values *v, const char *text, double min, doub
     return min;
 }
 
-double drps_value_share(struct drps_values *v, const char *text)
+double drps_value_share_to(struct drps_values *v, const char *text, double most)
 {
     char *end;
     double x = strtod(text, &end);
@@ -196,11 +196,17 @@ double drps_value_share(struct drps_values *v, const char *text)
     }
     if (end == text || *end || !isfinite(x))
         drps_value_bad(v, "'%s' is not a share (examples: 0.1, 10%%)", text);
-    else if (x >= 0 && x <= 1)
+    else if (x >= 0 && x <= most)
         return x;
     else
-        drps_value_bad(v, "'%s' is out of range: from 0 to 1, or 0%% to 100%%", text);
+        drps_value_bad(v, "'%s' is out of range: from 0 to %g, or 0%% to %g%%", text, most,
+                       100 * most);
     return 0;
+}
+
+double drps_value_share(struct drps_values *v, const char *text)
+{
+    return drps_value_share_to(v, text, 1);
 }
 
 /* ---- Names ---- */

@@ -538,9 +538,10 @@ int drps_run_check_options(struct drps_index_options *o, const struct drps_layer
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the share of samples to replay must lie between 0 and 1, and needs a "
                             "base");
-    if (!(o->test_fraction >= 0 && o->test_fraction <= 0.9))
+    if (!(o->test_fraction >= 0 && o->test_fraction <= DRPS_INDEX_TEST_FRACTION_MOST))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "the share of samples for tests must lie between 0 and 0.9");
+                            "the share of samples for tests must lie between 0 and %g",
+                            DRPS_INDEX_TEST_FRACTION_MOST);
     int rc = check_order(o, err);
     if (rc == 0) rc = check_text(o, a, err);
     if (rc < 0) return rc;

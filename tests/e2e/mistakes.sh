@@ -102,7 +102,9 @@ awk 'BEGIN {srand(4); for (i = 0; i < 500; i++) printf "u%d\ti%d\t%d\n", rand() 
 "$index" ratings.tsv --algo lmf --factors 2 --workers 2 -o plan-2 --quiet
 lor() { hint 2 "$1" "$index" good.svm --algo lor -o never "${@:2}"; }
 lor "--test, --test-fraction" --test good.svm --test-fraction 0.1
-lor "--test-fraction" --test-fraction 0.95
+for share in 0.95 1 1.5 -0.1 91%; do
+    fails 2 "test-fraction.*'$share' is out of range: from 0 to 0.9, or 0% to 90%" "$index" good.svm --algo lor -o never --test-fraction "$share"
+done
 lor "--algo, --order" --order grid
 lor "--partition, --workers" --partition greedy
 lor "--partition, --samples" --workers 4 --samples placed --partition range
