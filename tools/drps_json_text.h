@@ -23,6 +23,7 @@ const char *count_of(const json_t *j, const char *key);
 /* The same with what is counted, in the plural that it has by rule unless there is one: "1 row". */
 const char *counted_of(const json_t *j, const char *key, const char *one);
 const char *size_of(const json_t *j, const char *key);
+const char *forecast_size_of(const json_t *j, const char *key); /* a size; 0 is not known, too */
 const char *rate_of(const json_t *j, const char *key); /* bytes a second, in MB */
 
 /* In per cent: a share (0 to 1), and the share of one number in another. */

@@ -71,6 +71,11 @@ const char *size_of(const json_t *j, const char *key)
     return drps_size_format((uint64_t)json_integer_value(v), text_room(), TEXT_BYTES);
 }
 
+const char *forecast_size_of(const json_t *j, const char *key)
+{
+    return json_integer_value(json_object_get(j, key)) ? size_of(j, key) : "-";
+}
+
 const char *size_text(double bytes)
 {
     if (!(bytes >= 0 && bytes < 0x1p64)) return "-";

@@ -70,8 +70,8 @@ void stat_print_loads(const json_t *ranks)
     json_array_foreach(ranks, i, r)
     {
         printf("  %4s %10s %10s %10s %10s %10s %10s %10s %8s %10s\n", count_of(r, "rank"),
-               size_of(r, "sent_bytes"), size_of(r, "forecast_sent_bytes"),
-               size_of(r, "received_bytes"), size_of(r, "forecast_received_bytes"),
+               size_of(r, "sent_bytes"), forecast_size_of(r, "forecast_sent_bytes"),
+               size_of(r, "received_bytes"), forecast_size_of(r, "forecast_received_bytes"),
                size_of(r, "read_bytes"), size_of(r, "written_bytes"),
                number_of(r, "waiting_seconds", "%.2f"), percent_of(r, "waiting_share"),
                size_of(r, "peak_rss_bytes"));

@@ -91,8 +91,10 @@ static void print_kinds(const json_t *training, const json_t *ranks)
            json_array_size(json_object_get(training, "epochs")), "", "rows", "bytes", "share");
     json_t *sent = json_object_get(json_array_get(ranks, 0), "sent");
     json_object_foreach(sent, key, kind) print_kind(ranks, key, all);
-    printf("  %-10s %15s %10s           the plan says %s\n", "in all", "", size_text((double)all),
-           size_text((double)sum_of(ranks, "forecast_sent_bytes")));
+    const uint64_t planned = sum_of(ranks, "forecast_sent_bytes");
+    printf("  %-10s %15s %10s", "in all", "", size_text((double)all));
+    if (planned) printf("           the plan says %s", size_text((double)planned));
+    printf("\n");
 }
 
 /* ---- From rank to rank ---- */

@@ -16,15 +16,22 @@ static const char *size(uint64_t bytes, struct size_text *room)
 
 /* ---- A few ranks have a line each ---- */
 
+/* The forecast is of whole epochs: where none was trained to its end there is none. */
+static int has_forecast(const struct drps_train_rank *k)
+{
+    return k->forecast_sent_bytes || k->forecast_received_bytes;
+}
+
 static void print_load(FILE *out, size_t rank, const struct drps_train_rank *k)
 {
-    struct size_text t[5];
-    fprintf(out,
-            "  rank %-4zu %s sent, %s received (forecast %s, %s); its worker waited %.1f %% of the "
-            "time; %s of memory at most\n",
-            rank, size(k->sent_bytes, &t[0]), size(k->received_bytes, &t[1]),
-            size(k->forecast_sent_bytes, &t[2]), size(k->forecast_received_bytes, &t[3]),
-            100 * k->waiting_share, size(k->peak_rss_bytes, &t[4]));
+    struct size_text t[2];
+    fprintf(out, "  rank %-4zu %s sent, %s received", rank, size(k->sent_bytes, &t[0]),
+            size(k->received_bytes, &t[1]));
+    if (has_forecast(k))
+        fprintf(out, " (forecast %s, %s)", size(k->forecast_sent_bytes, &t[0]),
+                size(k->forecast_received_bytes, &t[1]));
+    fprintf(out, "; its worker waited %.1f %% of the time; %s of memory at most\n",
+            100 * k->waiting_share, size(k->peak_rss_bytes, &t[0]));
 }
 
 static void print_async(FILE *out, size_t rank, const struct drps_train_rank *k)
@@ -96,8 +103,10 @@ static void print_traffic(FILE *out, const char *what, const struct drps_train_r
 {
     struct size_text t[2];
     const struct spread s = print_sizes(out, what, ranks, n, bytes);
-    fprintf(out, ", %s in all (forecast %s)\n", size((uint64_t)s.sum, &t[0]),
-            size((uint64_t)spread_of(ranks, n, forecast).sum, &t[1]));
+    const uint64_t planned = (uint64_t)spread_of(ranks, n, forecast).sum;
+    fprintf(out, ", %s in all", size((uint64_t)s.sum, &t[0]));
+    if (planned) fprintf(out, " (forecast %s)", size(planned, &t[1]));
+    fprintf(out, "\n");
 }
 
 static void print_loads(FILE *out, const struct drps_train_rank *ranks, size_t n)

@@ -87,6 +87,28 @@ static void test_few_ranks_have_a_line_each(void **state)
     free(text);
 }
 
+/* Of a run that was interrupted in its first epoch nothing was forecast. */
+static void test_no_forecast_is_not_shown(void **state)
+{
+    (void)state;
+    for (size_t n = 2; n <= MANY; n += MANY - 2) {
+        char *text = NULL;
+        size_t bytes;
+        struct drps_train_rank *ranks = make(n, 0);
+        FILE *out = open_memstream(&text, &bytes);
+        assert_non_null(out);
+        for (size_t i = 0; i < n; i++)
+            ranks[i].forecast_sent_bytes = ranks[i].forecast_received_bytes = 0;
+        train_ranks_print(out, ranks, n, 1);
+        assert_int_equal(fclose(out), 0);
+        assert_non_null(strstr(text, n == 2 ? "0 B sent, 1.0 MiB received; its worker waited"
+                                            : "19.4 GiB in all\n"));
+        assert_null(strstr(text, "forecast"));
+        free(text);
+        free(ranks);
+    }
+}
+
 static void test_many_ranks_have_the_ends(void **state)
 {
     static const char loads[] =
@@ -151,6 +173,7 @@ int main(void)
         cmocka_unit_test(test_filtered_gradients_have_a_line),
         cmocka_unit_test(test_few_ranks_have_a_line_each),
         cmocka_unit_test(test_many_ranks_have_the_ends),
+        cmocka_unit_test(test_no_forecast_is_not_shown),
     };
     return cmocka_run_group_tests_name("train_ranks", tests, NULL, NULL);
 }

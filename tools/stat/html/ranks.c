@@ -24,7 +24,8 @@ static void write_traffic(struct html *h, const json_t *ranks)
         if (i == RANKS_MOST) break;
         html_row_begin(&t, count_of(r, "rank"), 0);
         for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
-            html_cell_value(&t, json_object_get(r, keys[k]), size_of(r, keys[k]));
+            html_cell_value(&t, json_object_get(r, keys[k]),
+                            k & 1 ? forecast_size_of(r, keys[k]) : size_of(r, keys[k]));
         html_row_end(&t);
     }
     html_table_end(&t);
