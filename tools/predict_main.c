@@ -107,6 +107,10 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
                   drps_cli_grouped(r->unseen, unseen), drps_cli_grouped(r->nnz + r->unseen, all));
     if (r->skipped_lines)
         (void)fprintf(to, "; %s skipped", drps_cli_counted(r->skipped_lines, "bad line"));
+    if (r->blank_lines)
+        (void)fprintf(to, "; %s without a sample %s no score",
+                      drps_cli_counted(r->blank_lines, "line"),
+                      r->blank_lines == 1 ? "has" : "have");
     (void)fprintf(to, "\n");
     if (!o->metrics) return;
     if (isnan(r->quality.loss))

@@ -31,6 +31,7 @@ json_t *drps_predict_json(const struct drps_predict_options *o, const struct drp
     drps_manifest_put(&j, "test_nnz", drps_json_count(r->nnz));
     drps_manifest_put(&j, "test_unseen", drps_json_count(r->unseen));
     drps_manifest_put(&j, "skipped_lines", drps_json_count(r->skipped_lines));
+    drps_manifest_put(&j, "blank_lines", drps_json_count(r->blank_lines));
     drps_manifest_put(&j, "seconds", drps_json_real(r->seconds));
     drps_manifest_put(&j, "peak_rss_bytes", drps_json_count(drps_memory_peak()));
     if (o->metrics) {

@@ -76,6 +76,7 @@ struct drps_predict_result {
     uint64_t nnz;                /* features that the model has */
     uint64_t unseen;             /* more features, of its columns, that it does not have: ignored */
     uint64_t skipped_lines;      /* bad lines left out; they have no line in the output */
+    uint64_t blank_lines;        /* blank ones and comments, which have none either */
     struct drps_quality quality; /* with metrics; of a calibrated model: of its probabilities */
     double perplexity; /* of sequences, with metrics: exp(loss), as the loss is of a token;
                           else NaN */

@@ -418,6 +418,7 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     if (rc == 0 && o->output) rc = drps_textfile_commit(&p->out, err);
     if (rc == 0) rc = drps_calibrate_finish(io, o, p->info, p->metrics, p->result, err);
     if (p->data.reader) p->result->skipped_lines = drps_reader_skipped(p->data.reader);
+    if (p->data.reader) p->result->blank_lines = drps_reader_blank(p->data.reader);
     if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
     if (p->metrics && p->info->sequences.most) p->result->perplexity = exp(p->result->quality.loss);
     if (rc == 0) drps_predict_warn(o, &p->data, p->result);

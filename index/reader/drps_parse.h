@@ -95,7 +95,7 @@ struct drps_reader {
     int failed;            /* the code that ended reading, or 0 */
     uint64_t row;          /* of options.matrix, that is next */
     uint64_t beside_bytes; /* that a format which is not text holds, beside `chunks` */
-    uint64_t lines, bytes, skipped, weightless;
+    uint64_t lines, bytes, skipped, weightless, blank;
 };
 
 /* All formats, in the order in which they are listed to users: X(name). */

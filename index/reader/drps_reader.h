@@ -351,6 +351,8 @@ uint64_t drps_reader_lines(const struct drps_reader *r);
 uint64_t drps_reader_bytes(const struct drps_reader *r);      /* text bytes, after decompression */
 uint64_t drps_reader_file_bytes(const struct drps_reader *r); /* read from files, as they are */
 uint64_t drps_reader_skipped(const struct drps_reader *r);    /* bad lines skipped */
+/* Lines without a sample, as they are blank or a comment; 0 where samples span lines. */
+uint64_t drps_reader_blank(const struct drps_reader *r);
 uint64_t drps_reader_weightless(const struct drps_reader *r); /* samples of weight 0 left out */
 
 /* Returns the csv_kinds to read more csv data of the same shape with: `wanted` (NULL allowed), then

@@ -69,6 +69,11 @@ uint64_t drps_reader_skipped(const struct drps_reader *r)
     return r->skipped;
 }
 
+uint64_t drps_reader_blank(const struct drps_reader *r)
+{
+    return r->format && r->format->end_piece ? 0 : r->blank;
+}
+
 uint64_t drps_reader_weightless(const struct drps_reader *r)
 {
     return r->weightless;

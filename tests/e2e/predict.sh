@@ -74,6 +74,19 @@ cmp pair.txt odd-pair.txt || fail "other scores with other labels in libsvm"
 fails 1 "odd.svm:1:1: label is not a number: '\?'" "$tools/drps-predict" pair odd.svm --metrics -o never.txt
 echo "ok labels of any kind"
 
+# A line without a sample has no score, and those that are blank or comments are counted.
+printf '# who\n1 1:1 2:1\n\n0 2:1 3:1\n \t\nx 1:y\n1 1:1 3:1 # rest\n' >blank.svm
+"$tools/drps-predict" pair blank.svm -o blank.txt --on-error skip >out.txt 2>err.txt
+[[ $(wc -l <blank.txt) = 3 ]] || fail "$(wc -l <blank.txt) scores of three samples"
+grep -q '; 1 bad line skipped; 3 lines without a sample have no score$' out.txt || fail "blank lines are not told: $(cat out.txt)"
+"$tools/drps-predict" pair blank.svm -o blank.txt --on-error skip --json --force >blank.json 2>err.txt
+[[ $(value blank_lines <blank.json) = 3 && $(value skipped_lines <blank.json) = 1 ]] || fail "blank lines are not counted: $(cat blank.json)"
+printf '1 1:1 2:1\n\n' | "$tools/drps-predict" pair - -o blank.txt --force >out.txt
+grep -q '; 1 line without a sample has no score$' out.txt || fail "a blank line is not told: $(cat out.txt)"
+"$tools/drps-predict" pair pair.svm -o blank.txt --force >out.txt
+grep -q 'without a sample' out.txt && fail "there is no blank line: $(cat out.txt)"
+echo "ok blank lines"
+
 # Most of the features are unknown, or all of the labels.
 printf 'a 1:1 2:1\nb 2:1 3:1\na 1:1 3:1\nb 3:1\n' >letters.svm
 "$tools/drps-index" letters.svm --algo mlr -o letters.plan --quiet

@@ -25,6 +25,14 @@ static int end_weights(const struct drps_reader *r, struct drps_err *err)
                         r->format->take ? "samples" : "lines with a sample");
 }
 
+/* Whether there is nothing in a line, or a comment alone. */
+static int is_blank(const char *p, const char *end)
+{
+    while (p < end && drps_is_blank(*p))
+        p++;
+    return p >= end || *p == '#';
+}
+
 static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, struct drps_err *err)
 {
     char *stop = ps->out->text + n;
@@ -41,6 +49,7 @@ static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, s
         ps->weight = r->weights.has ? r->weights.weight : 1;
         const int bad = r->format->line(r, ps, p, end) != 0;
         if (bad && ps->nnz > nnz) ps->nnz = nnz;
+        if (!bad && ps->ended == ended) r->blank += (uint64_t)is_blank(p, end);
         if (bad) rc = drps_pieces_handle_bad(r, ps, p, end, number, err);
         if (rc == 0 && r->options.weights_n && (bad || ps->ended > ended))
             rc = pass_weight(r, number, err);

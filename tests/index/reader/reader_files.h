@@ -128,7 +128,7 @@ struct outcome {
     int rc;
     struct text text;
     char format[16];
-    uint64_t samples, features, lines, bytes, skipped,
+    uint64_t samples, features, lines, bytes, skipped, blank,
         largest_bytes; /* of a piece's arrays and text */
     int all_ones;
     struct drps_err err;
@@ -175,6 +175,7 @@ static inline void read_paths(const struct drps_io *io, const char *const *paths
     out->lines = drps_reader_lines(r);
     out->bytes = drps_reader_bytes(r);
     out->skipped = drps_reader_skipped(r);
+    out->blank = drps_reader_blank(r);
     drps_reader_close(r);
     drps_samples_free(&s);
 }

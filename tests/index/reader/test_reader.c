@@ -1180,6 +1180,28 @@ static void test_reader_detects_the_format(void **state)
     }
 }
 
+static void test_reader_counts_blank_lines(void **state)
+{
+    static const struct {
+        const char *format, *input;
+        uint64_t blank;
+    } rows[] = {{"libsvm", "1 1:1\n0 2:1\n", 0},
+                {"libsvm", "# a\n1 1:1 # b\n\n \t\n\r\n0 2:1\n\n", 5},
+                {"libsvm", "1 1:1\nbad\n", 0},
+                {"csv", "y,a\n1,2\n\n0,1\n", 1},
+                {"docword", "1\n2\n1\n\n1 1 2\n", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct outcome o;
+        read_text(rows[i].input,
+                  &(struct drps_reader_options){.format = rows[i].format, .skip_bad_lines = 1}, &o);
+        if (o.blank != rows[i].blank)
+            fail_msg("%s\n%s\n%llu blank lines", rows[i].format, rows[i].input,
+                     (unsigned long long)o.blank);
+        outcome_free(&o);
+    }
+}
+
 static void test_reader_asks_for_the_format(void **state)
 {
     static const struct row rows[] = {
@@ -1668,6 +1690,7 @@ int main(void)
         cmocka_unit_test(test_reader_docword),
         cmocka_unit_test(test_reader_detects_the_format),
         cmocka_unit_test(test_reader_asks_for_the_format),
+        cmocka_unit_test(test_reader_counts_blank_lines),
         cmocka_unit_test(test_reader_says_what_may_be_the_label),
         cmocka_unit_test(test_reader_takes_tables_for_csv_where_columns_are_named),
         cmocka_unit_test(test_reader_ratings_may_lack_the_rating),
