@@ -183,9 +183,17 @@ test_constant=$("$tools/drps-stat" chance --json | value test_constant_loss)
 chance=$("$tools/drps-stat" chance --json | value constant_loss)
 train chance -o model --lr .5 --epochs 5 --json >out.json 2>/dev/null
 says train "the model of epoch 5 is worse than none on test samples: their loss, $(six "$(number test_loss)"), is above that of the best constant, $(six "$test_constant"), while that of training samples, $(six "$(number train_loss)"), is not; what it learnt holds for these alone: try fewer epochs, patience, or an l2 regularisation
-the test loss has grown for 4 epochs, from $(six "$(number test_loss 5)") in epoch 1 to $(six "$(number test_loss)"): train for fewer epochs, or with patience, which keeps the best one
+the test loss was least in epoch 1, $(six "$(number test_loss 5)"), and is $(six "$(number test_loss)") in epoch 5, the last: train for fewer epochs, or with patience, which keeps the best one
 " train chance -o model --lr .5 --epochs 5 --json
 [[ $(awk -v a="$(number train_loss)" -v b="$chance" 'BEGIN { print a < b }') = 1 ]] || fail "chance was not learnt by heart"
+# Two epochs tell as much, where the loss is clearly larger: labels of test samples are the others.
+for i in {1..200}; do echo "$((i % 2)) $((i % 2 + 1)):1"; done >one.svm
+for i in {1..50}; do echo "$((i % 2)) $((2 - i % 2)):1"; done >other.svm
+index one.svm --test other.svm --algo lor --batch-size 50 -o apart
+train apart -o model --lr .2 --epochs 2 >out.txt 2>err.txt
+grep -qE 'warning: the test loss was least in epoch 1, [0-9.]+, and is [0-9.]+ in epoch 2, the last: .*\(--patience\)$' err.txt || fail "two epochs: $(cat err.txt)"
+train apart -o model --lr .2 --epochs 2 --patience 3 >out.txt 2>err.txt
+if grep -q 'was least' err.txt; then fail "with patience: $(cat err.txt)"; fi
 
 # A step that is a little too long: the loss grows from epoch to epoch, and with a longer one without bound.
 awk 'BEGIN { srand(5); for (i = 0; i < 400; i++) { x = rand() * 2 - 1; print 2 * x + rand() * .1, "1:" x } }' >line.svm

@@ -9,6 +9,7 @@
 
 enum { GROWS = 3 /* epochs in a row before it is said */ };
 static const double TELLING = 1e-3;  /* a share of a loss that is more than noise */
+static const double CLEARLY = 1e-2;  /* one that is, between any two epochs */
 static const double FAR_ABOVE = 100; /* times the constant's loss */
 static const double APART = 0.6;     /* an AUC, or an accuracy, that is not chance */
 
@@ -148,25 +149,42 @@ static size_t grown_for(const struct drps_train_result *r,
                                                                                               : 0;
 }
 
+/* The epoch with the least test loss. */
+static const struct drps_epoch *least_test_epoch(const struct drps_train_result *r)
+{
+    const struct drps_epoch *least = &r->epochs[0];
+    for (size_t i = 1; i < r->epochs_n; i++)
+        if (r->epochs[i].test.loss < least->test.loss) least = &r->epochs[i];
+    return least;
+}
+
+/* Warns where an epoch before the last had a smaller test loss. */
+static void remark_overfitted(struct drps_train_result *r, const struct drps_log *log)
+{
+    const struct drps_epoch *last = &r->epochs[r->epochs_n - 1], *best = least_test_epoch(r);
+    const double more = last->test.loss - best->test.loss;
+    if (!(more > CLEARLY * fabs(best->test.loss)) && !grown_for(r, test_loss_of)) return;
+    drps_remark(&r->remarks, log,
+                "the test loss was least in epoch %llu, %.6f, and is %.6f in epoch %llu, the "
+                "last: train for fewer epochs, or with patience, which keeps the best one",
+                (unsigned long long)best->epoch, best->test.loss, last->test.loss,
+                (unsigned long long)last->epoch);
+}
+
 static void remark_growth(struct drps_train_result *r, const struct drps_train_options *o,
                           int learnt)
 {
     const struct drps_log *log = o->log;
     const struct drps_epoch *last = &r->epochs[r->epochs_n - 1];
     const double lr = (double)r->optim.lr;
-    const size_t train = grown_for(r, train_loss_of), test = grown_for(r, test_loss_of);
-    if (train) {
+    const size_t train = grown_for(r, train_loss_of);
+    if (train)
         drps_remark(&r->remarks, log,
                     "the training loss has grown for %zu epochs, from %.6f to %.6f: try a smaller "
                     "learning rate (it is %g, try %g)",
                     train, last[-(ptrdiff_t)train].train_loss, last->train_loss, lr, lr / 10);
-    } else if (test && learnt && !o->patience) {
-        const struct drps_epoch *best = &last[-(ptrdiff_t)test];
-        drps_remark(&r->remarks, log,
-                    "the test loss has grown for %zu epochs, from %.6f in epoch %llu to %.6f: "
-                    "train for fewer epochs, or with patience, which keeps the best one",
-                    test, best->test.loss, (unsigned long long)best->epoch, last->test.loss);
-    }
+    else if (learnt && !o->patience)
+        remark_overfitted(r, log);
 }
 
 /* Methods without a rate end by themselves, and their losses are those of points that were tried.
