@@ -13,7 +13,7 @@ const struct argp_option drps_index_table[] = {
     {"factors", KEY_FACTORS, "K", 0, "Factors a row, for lmf, bpr, warp, wmf and fm: the length of its vector (default 16); for ffm for each field (default 4); for topic how many topics, 2 to 1024 (default 16); for a net that is built in the length of its embeddings (default 16; of lstm 200, and of its layers, too)", 1},
     {"rank", KEY_RANK, "R", OPTION_HIDDEN, NULL, 1},
     {"task", KEY_TASK, "NAME", 0,
-     "For fm, ffm and expr: auto (default; two distinct labels mean classification), regression, classification", 1},
+     "For fm, ffm, nets and expr: auto (default; two distinct labels mean classification), regression, classification", 1},
     {"loss", KEY_LOSS, "NAME", 0,
      "squared, logistic, hinge, squared-hinge, softmax (default: the model's usual one); for expr an "
      "expression, such as 'cross_entropy(y, softmax(W*x))'", 1},

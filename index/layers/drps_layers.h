@@ -158,6 +158,10 @@ int drps_layers_parse(struct drps_layers *l, const char *text, struct drps_err *
 DRPS_MUST_CHECK
 int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
                       struct drps_err *err);
+/* Let a net that drps_layers_named() has parsed have one score, which is a number: `full 1` takes
+ * the place of `full classes`. */
+DRPS_MUST_CHECK
+int drps_layers_for_numbers(struct drps_layers *l, struct drps_err *err);
 /* 1: there is. */
 int drps_layers_has_name(const char *name);
 /* The names, for messages: "mlp, wide-deep, ...". */

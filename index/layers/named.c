@@ -174,6 +174,19 @@ int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
     return drps_layers_parse(l, text, err);
 }
 
+int drps_layers_for_numbers(struct drps_layers *l, struct drps_err *err)
+{
+    static const char classes[] = "full classes ", one[] = "full 1 ";
+    char text[DRPS_LAYERS_TEXT], *at;
+    (void)snprintf(text, sizeof(text), "%s", l->text);
+    while ((at = strstr(text, classes)) != NULL) {
+        char *rest = at + sizeof(classes) - 1;
+        memmove(at + sizeof(one) - 1, rest, strlen(rest) + 1);
+        memcpy(at, one, sizeof(one) - 1);
+    }
+    return drps_layers_parse(l, text, err);
+}
+
 int drps_layers_has_name(const char *name)
 {
     return find(name) != NULL;

@@ -44,6 +44,16 @@ static int read_net(struct index_run *r, const char *path, struct drps_err *err)
     return rc;
 }
 
+/* A net that has a name ends in classes, or in a number where that is the task. */
+static int take_named(struct index_run *r, struct drps_err *err)
+{
+    const struct drps_index_options *o = &r->options;
+    const int rc = drps_layers_named(&r->layers, o->net, o->factors, err);
+    const int for_numbers = rc == 0 && o->task && strcmp(o->task, "regression") == 0 &&
+                            r->layers.has_classes && !r->layers.has_sequences;
+    return for_numbers ? drps_layers_for_numbers(&r->layers, err) : rc;
+}
+
 int drps_run_take_net(struct index_run *r, struct drps_err *err)
 {
     struct drps_index_options *o = &r->options;
@@ -55,7 +65,7 @@ int drps_run_take_net(struct index_run *r, struct drps_err *err)
                             a ? a->name : "", o->net);
     if (o->base_plan || o->from_plan) return parse(r, o->net, "the plan's net", err);
     if (!o->net) return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s needs a net", a->name);
-    if (drps_layers_has_name(o->net)) return drps_layers_named(&r->layers, o->net, o->factors, err);
+    if (drps_layers_has_name(o->net)) return take_named(r, err);
     if (o->factors)
         return drps_err_set(
             err, DRPS_E_CONFIG,

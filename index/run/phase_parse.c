@@ -125,6 +125,21 @@ static int settle_numbers(struct index_run *r, struct drps_err *err)
     return 0;
 }
 
+/* Whole numbers may be classes; others are hardly meant so. */
+static int check_number_classes(const struct index_run *r, const float *numbers, size_t n,
+                                struct drps_err *err)
+{
+    size_t i = 0;
+    while (i < n && numbers[i] == floorf(numbers[i]))
+        i++;
+    if (i == n || !r->layers.n) return 0;
+    return drps_err_set(err, DRPS_E_FORMAT,
+                        "labels are %zu numbers, such as %g, and a net with `full classes` takes "
+                        "each for a class: for numbers choose the task regression, or write `full "
+                        "1` into a net of your own; for classes take names, or whole numbers",
+                        n, (double)numbers[i]);
+}
+
 /* Classes whose names are numbers: two of them are labels like any others. */
 static int settle_number_classes(struct index_run *r, struct drps_err *err)
 {
@@ -139,8 +154,9 @@ static int settle_number_classes(struct index_run *r, struct drps_err *err)
         drps_label_set_merge(trained ? &p->labels : &p->test_labels, &one);
     }
     if (p->labels.n > 2) {
+        const int rc = check_number_classes(r, numbers, n, err);
         free(numbers);
-        return settle_classes(r, err);
+        return rc < 0 ? rc : settle_classes(r, err);
     }
     r->label_of = numbers; /* moved */
     return settle_numbers(r, err);

@@ -69,7 +69,21 @@ refused 2 'do not leave that out' train.ffm --algo deepfm --no-bias
 refused 2 'leave handing rows on out' train.ffm --algo deepfm --workers 2 --hand-on 100
 refused 2 'loss softmax does not fit' train.ffm --algo mlp --loss softmax
 refused 2 'loss logistic does not fit' train.ffm --algo deepfm --task regression --loss logistic
-refused 2 'for labels that are classes, not for regression' train.ffm --algo mlp --task regression
+printf 'x = bag 8\nscore = full classes x\n' >classes.txt
+refused 2 'for labels that are classes, not for regression' train.ffm --algo net --net classes.txt --task regression
+# Numbers that are not whole are no classes. A net with a name takes them for what they are where that is the task.
+awk 'BEGIN { srand(7); for (i = 0; i < 600; i++) { a = rand(); b = rand(); printf "%.1f 1:%.3f 2:%.3f\n", 2 * a + b, a, b } }' >amounts.svm
+for net in mlp "net --net classes.txt"; do
+    refused 1 'labels are [0-9]+ numbers, such as [0-9]*\.[0-9], and a net with `full classes` .*choose the task regression, .*\(--task\)$' amounts.svm --algo $net
+done
+"$tools/drps-index" amounts.svm --algo mlp --task regression --test-fraction .2 -o amounts --quiet || fail "a perceptron of numbers"
+"$tools/drps-stat" amounts >out.txt
+grep -q 'score = full 1 h' out.txt || fail "the net of numbers: $(cat out.txt)"
+grep -q 'net, squared loss' out.txt || fail "the loss of numbers: $(cat out.txt)"
+"$tools/drps-train" amounts -o amounts.model --epochs 20 --json >out.json 2>err.txt || fail "$(cat err.txt)"
+awk -v a="$(all_values test_rmse <out.json | tail -1)" 'BEGIN { exit !(a < .3) }' || fail "numbers are not learnt: $(cat out.json)"
+sed 's/^\([0-9]\)\.[0-9]/\1/' amounts.svm >whole.svm
+"$tools/drps-index" whole.svm --algo mlp -o whole --quiet || fail "whole numbers are classes"
 refused 2 'one machine makes the plan of a net' train.ffm --algo deepfm --local 2
 cut -d ' ' -f 1,2 train.ffm | sed 's/ 0:/ /' >train.svm
 refused 2 'needs fields, and format libsvm has none' train.svm --algo deepfm

@@ -784,6 +784,10 @@ static void check_named(const struct named *n)
           drps_layers_shape(&net, 0, 1, NULL) == 0);
     assert_int_equal(drps_layers_named(&net, n->name, 8, NULL), 0);
     check(n->name, 0, "factors", 8, net.factors);
+    assert_int_equal(drps_layers_for_numbers(&net, NULL), 0);
+    check(n->name, 0, "for numbers", 0, (uint64_t)net.has_classes);
+    assert_null(strstr(net.text, "classes"));
+    shape(n->name, FIELDS, 1);
 }
 
 static void test_layers_named(void **state)
