@@ -134,7 +134,8 @@ static int make_folder(struct import *m, struct folder *f, const struct drps_kv_
     f->scratch = f->store ? drps_path_join(f->store, DRPS_MODEL_BEGIN) : NULL;
     int rc = dir && f->scratch ? 0 : drps_err_set(err, -ENOMEM, "no memory to import a model");
     if (rc == 0)
-        rc = drps_space_check(f->stage.dir, "the model needs", bytes + kv->bulk_bytes(bytes), err);
+        rc = drps_space_check(f->stage.dir, "the model needs", bytes + kv->bulk_bytes(bytes), 0,
+                              err);
     if (rc == 0) rc = drps_trained_begin(&f->trained, &m->io, dir, &parts, err);
     for (const char *path = f->store; rc == 0 && path; path = path == f->store ? f->scratch : NULL)
         if ((rc = m->io.ops->mkdir(m->io.ctx, path, 0777)) < 0)

@@ -93,7 +93,7 @@ static int put_rows(struct publication *p, const struct drps_kv_ops *kv, uint64_
     const struct drps_trained_about *a = &p->about;
     char *from = NULL, *to = NULL;
     int rc = drps_space_check(p->dir, "the model needs",
-                              kv->bulk_bytes(a->rows * a->dim * sizeof(float)), err);
+                              kv->bulk_bytes(a->rows * a->dim * sizeof(float)), 0, err);
     if (rc == 0) rc = join(p->folder, DRPS_TRAINED_PARAMS, &from, err);
     if (rc == 0) rc = join(p->dir, DRPS_MODEL_ROWS, &to, err);
     if (rc == 0) rc = drps_modelrows_open(kv, to, a->rows, a->dim, memory_bytes, &p->rows, err);

@@ -30,23 +30,42 @@ enum {
 
 /* ---- Before training ---- */
 
+static uint64_t manifest_bytes(const struct drps_job *job)
+{
+    const uint64_t asked = job->options->epochs, epochs = asked < EPOCHS_MOST ? asked : EPOCHS_MOST;
+    return MANIFEST_BYTES + epochs * EPOCH_BYTES + drps_modeldir_gram_memory(&job->server.model);
+}
+
 int drps_job_begin_export(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
-    const uint64_t epochs = o->epochs < EPOCHS_MOST ? o->epochs : EPOCHS_MOST;
     if (!job->whole || o->pilot.on) return 0;
     const struct drps_trained_parts parts = {.plan = job->whole,
                                              .rows = job->whole->info.rows,
                                              .dim = job->server.model.dim,
                                              .pair = o->patience > 0,
-                                             .manifest_bytes =
-                                                 MANIFEST_BYTES + epochs * EPOCH_BYTES +
-                                                 drps_modeldir_gram_memory(&job->server.model)};
+                                             .manifest_bytes = manifest_bytes(job)};
     char *dir = drps_path_join(job->stage.dir, DRPS_MODEL_TRAINED);
     if (!dir) return drps_err_set(err, -ENOMEM, "no memory to write the model");
     int rc = drps_trained_begin(&job->trained, job->plan->io, dir, &parts, err);
     free(dir);
     return rc;
+}
+
+/* Uses of rows in an epoch, each counted once for each batch; plans of earlier versions do not say.
+ */
+static uint64_t row_uses(const struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    return info->row_uses ? info->row_uses
+                          : (info->batches + info->eval_batches) * info->max_batch_rows;
+}
+
+/* 0: the disk will be asked. */
+static uint64_t seek_bytes(const struct drps_store_config *config)
+{
+    const int asks = config->rows * config->row_bytes >= DRPS_JOB_PROBE_LEAST;
+    return config->seek_bytes || asks ? config->seek_bytes : 1;
 }
 
 static void space_of(const struct drps_job *job, const struct drps_store_config *config,
@@ -58,6 +77,8 @@ static void space_of(const struct drps_job *job, const struct drps_store_config 
         .store = drps_space_of_store(m, config->rows, config->row_bytes),
         .reserved = !m->kv || m->kv->training_only,
         .scan = drps_space_of_scan(m, config->rows, drps_server_scan_bytes(&job->server)),
+        .more = drps_space_of_store_more(m, config->rows, config->row_bytes, row_uses(job),
+                                         seek_bytes(config)),
     };
     s->from = drps_job_rows_space(job) + drps_job_copy_space(job, s->store + s->scan);
     if (!job->whole) return;
@@ -66,7 +87,7 @@ static void space_of(const struct drps_job *job, const struct drps_store_config 
     if (path) (void)stat(path, &names); /* that it is there was looked for before */
     free(path);
     s->trained =
-        params * (job->options->patience ? 2 : 1) + (uint64_t)names.st_size + MANIFEST_BYTES;
+        params * (job->options->patience ? 2 : 1) + (uint64_t)names.st_size + manifest_bytes(job);
     s->database = job->model_kv->bulk_bytes(params);
 }
 
@@ -76,9 +97,9 @@ int drps_job_check_space(const struct drps_job *job, const struct drps_store_con
     struct drps_space s;
     space_of(job, config, &s);
     return reserved ? drps_space_check(job->store_dir, "what comes after training still needs",
-                                       drps_space_still_needed(&s), err)
+                                       drps_space_still_needed(&s), 0, err)
                     : drps_space_check(job->store_dir, "training and the model need",
-                                       drps_space_needed(&s), err);
+                                       drps_space_needed(&s), drps_space_most(&s), err);
 }
 
 void drps_job_say_space(const struct drps_job *job, const struct drps_store_config *config,
@@ -87,8 +108,10 @@ void drps_job_say_space(const struct drps_job *job, const struct drps_store_conf
     struct drps_space s;
     char need[32];
     space_of(job, config, &s);
-    (void)drps_err_context(err, "training and the model need more than %s",
-                           drps_size_format(drps_space_needed(&s), need, sizeof(need)));
+    const uint64_t most = drps_space_most(&s);
+    (void)drps_err_context(
+        err, "training and the model need %s %s", most ? "up to" : "more than",
+        drps_size_format(most ? most : drps_space_needed(&s), need, sizeof(need)));
 }
 
 /* ---- Parameters ---- */

@@ -25,6 +25,9 @@
 #include "engine/train/watch/drps_watch.h"
 #include "engine/warm/drps_warm.h"
 
+/* Bytes of rows; for fewer, asking the disk takes too long. */
+enum { DRPS_JOB_PROBE_LEAST = 64 << 20 };
+
 struct drps_job {
     const struct drps_plan *plan;  /* borrowed, as are the next three; a rank's part */
     const struct drps_plan *whole; /* whose model is written here; NULL: by another rank */
@@ -68,9 +71,9 @@ struct drps_job {
     struct drps_stratum *stratum;        /* NULL: one batch after another */
     struct drps_uses *uses;
     struct drps_timeline timeline;
-    uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */
-    struct drps_windows *windows; /* NULL without a relay store */
-    struct drps_windows *device_windows; /* NULL: all rows are on the device, or none */
+    uint32_t *block_first;                   /* own: [blocks + 1]; NULL without a block store */
+    struct drps_windows *windows;            /* NULL without a relay store */
+    struct drps_windows *device_windows;     /* NULL: all rows are on the device, or none */
     struct drps_window_source window_source; /* of one of the two */
     struct drps_metrics *metrics;
     struct drps_watch *watch; /* own; NULL: nobody watches */
@@ -204,7 +207,8 @@ DRPS_MUST_CHECK
 int drps_job_check_space(const struct drps_job *job, const struct drps_store_config *config,
                          int reserved, struct drps_err *err);
 
-/* Room that was to be set aside was not there: err gets what all of it comes to at least. */
+/* Room that was to be set aside was not there: err gets what all of it comes to at
+ * most, or at least where nobody knows. */
 void drps_job_say_space(const struct drps_job *job, const struct drps_store_config *config,
                         struct drps_err *err);
 

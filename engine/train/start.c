@@ -15,8 +15,6 @@
 #include "storage/kv/drps_kv.h"
 #include "storage/relay/drps_relay.h"
 
-enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows; for fewer, asking the disk takes too long */
-
 /* ---- Folders ---- */
 
 /* Makes the folder of the store's files, in the stage. */
@@ -45,7 +43,7 @@ static int probe_disk(struct drps_job *job, struct drps_store_config *config, st
 {
     const struct drps_io io = stoppable_io(job);
     config->seek_bytes = job->options->seek_bytes;
-    if (config->seek_bytes || config->rows * config->row_bytes < PROBE_LEAST) return 0;
+    if (config->seek_bytes || config->rows * config->row_bytes < DRPS_JOB_PROBE_LEAST) return 0;
     int rc = drps_disk_measure_pace(&io, job->store_dir, config->no_uring, drps_clock_ns,
                                     &job->pace, err);
     if (rc == 0) config->seek_bytes = drps_disk_pace_seek_bytes(&job->pace);
@@ -60,7 +58,7 @@ static int probe_reads(struct drps_job *job, struct drps_store_config *config, s
     const struct drps_io io = stoppable_io(job);
     struct drps_disk_cost cost = {.read_seek_ns = (double)info->seek_ns,
                                   .read_bps = (double)info->transfer_bps};
-    int rc = config->rows * config->row_bytes < PROBE_LEAST
+    int rc = config->rows * config->row_bytes < DRPS_JOB_PROBE_LEAST
                  ? 0
                  : drps_disk_probe(&io, job->store_dir, &cost, err);
     if (rc < 0) return rc;
@@ -461,6 +459,18 @@ static int open_topic(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* What is written before the store is opened. */
+static int begin_files(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    int rc = drps_job_begin_export(job, err);
+    if (rc == 0) rc = drps_job_use_saved(job, config, err);
+    if (rc == 0) rc = drps_job_replay(job, config, err);
+    if (rc == 0) rc = drps_job_make_rows(job, err);
+    if (rc == 0) rc = open_windows(job, config, err);
+    if (rc == -ENOSPC || rc == -EDQUOT) drps_job_say_space(job, config, err);
+    return rc;
+}
+
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     int rc = drps_job_begin_stage(job, err);
@@ -468,11 +478,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = make_store_dir(job, err);
     if (rc == 0) rc = drps_job_look_at_saved(job, config, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
-    if (rc == 0) rc = drps_job_begin_export(job, err);
-    if (rc == 0) rc = drps_job_use_saved(job, config, err);
-    if (rc == 0) rc = drps_job_replay(job, config, err);
-    if (rc == 0) rc = drps_job_make_rows(job, err);
-    if (rc == 0) rc = open_windows(job, config, err);
+    if (rc == 0) rc = begin_files(job, config, err);
     if (rc == 0)
         rc = drps_feed_start(job->feed, drps_job_first_step(job), drps_job_epochs_left(job),
                              job->memory.buffer_bytes, job->memory.keep_plan, err);

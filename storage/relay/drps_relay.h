@@ -55,6 +55,11 @@ uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t workin
  * most. */
 uint64_t drps_relay_open_bytes(const struct drps_relay_share *share);
 
+/* Returns the most bytes by which the file of runs is larger than all rows: room for chunks that
+ * are not full, of which each run that the buffers have room for has two. */
+uint64_t drps_relay_file_more(const struct drps_relay_share *share, uint64_t rows,
+                              size_t row_bytes);
+
 /* Compile windows for so many bytes of rows of share->row_bytes: a part of the budget, because in
  * what they leave rows wait that steps use again soon; but enough for the rows of two steps, and
  * all of it when all rows fit. Never more than drps_relay_open_bytes(): where that is too little

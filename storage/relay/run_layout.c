@@ -58,6 +58,12 @@ static uint64_t file_chunks(uint64_t rows, size_t row_bytes, size_t chunk, uint6
     return all + all / FILE_SHARE + 2 * runs;
 }
 
+uint64_t drps_relay_file_more(const struct drps_relay_share *share, uint64_t rows, size_t row_bytes)
+{
+    const uint64_t all = rows * (row_bytes + HEADER_BYTES);
+    return rows * HEADER_BYTES + all / FILE_SHARE + 2 * (share->buffer_bytes + CHUNK_MOST);
+}
+
 /* The layout with chunks of this size, for an epoch of so many runs; `runs` is 0 if it does not
  * fit.
  */

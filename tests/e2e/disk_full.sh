@@ -16,21 +16,22 @@ done
 # The room that rows need on their way, and when they are put in order, and that of the model, is looked for before training
 # begins; with what is asked for it ends well. A store may need more, which it says when it sets that aside.
 "$tools/drps-index" data.svm --algo fm --factors 16 --test-fraction 0.1 -o plan-relay --quiet --json >/dev/null
-fails 75 'no space left for small/model.partial/store: training and the model need [0-9.]+ MiB at least, and the disk has' \
+fails 75 'no space left for small/model.partial/store: training and the model need [0-9.]+ MiB at least( and [0-9.]+ MiB at most)?, and the disk has' \
     "$tools/drps-train" plan-relay -o small/model --store relay --memory 48M
 absent small/model
-need() { sed -n 's/.* needs\{0,1\} \([0-9]*\)[0-9.]* MiB at least.*/\1/p' err.txt; }
+# What will do: relay's file of runs, and windows that are cut for the run, may take more than the least.
+need() { sed -nE 's/.* needs? ([0-9]+)[0-9.]* MiB at least( and ([0-9]+)[0-9.]* MiB at most)?.*/\3 \1/p' err.txt | awk '{print $1}'; }
 mkdir medium
 for how in "resident rocksdb" "resident leveldb" "relay rocksdb" "relay leveldb" "relay rocksdb --patience 2"; do
     # shellcheck disable=SC2086 # words
     set -- $how
     again=("$tools/drps-train" plan-relay -o medium/model --store "$1" --memory 128M --epochs 2 --model-store "${@:2}")
     mount -t tmpfs -o size=16m tmpfs medium
-    fails 75 'medium/model.partial/store: training and the model need [0-9.]+ MiB at least, and the disk has' "${again[@]}"
+    fails 75 'medium/model.partial/store: training and the model need [0-9.]+ MiB at least( and [0-9.]+ MiB at most)?, and the disk has' "${again[@]}"
     absent medium/model
     umount -l medium
     room=$(($(need) + 2))
-    [[ $1 != relay ]] || room=$((room * 5 / 4)) # its stream file may be a quarter larger
+    [[ $1 != relay ]] || grep -q ' MiB at most, and' err.txt || fail "relay does not say what will do: $(cat err.txt)"
     mount -t tmpfs -o size=${room}m tmpfs medium
     "${again[@]}" --quiet 2>err.txt || fail "$how: $room MiB do not do: $(cat err.txt)"
     umount -l medium
@@ -40,6 +41,27 @@ fails 75 'training and the model need more than .* no space left for medium/mode
     "$tools/drps-train" plan-relay -o medium/model --store file --memory 128M
 absent medium/model
 absent medium/model.trained
+
+# With little memory windows are cut for the run. Where there is less than the most, a run is refused before its first step, and says
+# what would do, or it ends well.
+tight=("$tools/drps-train" plan-relay -o medium/model --store relay --memory 48M --epochs 2 --checkpoint-every never --quiet)
+fails 75 'MiB at most' "${tight[@]/medium/small}"
+least=$(sed -nE 's/.* need ([0-9]+).* MiB at least.*/\1/p' err.txt) most=$(need) refused=0 trained=0
+for room in $((least - 2)) $((least + 2)) $(((least + most) / 2)) $((most + 1)); do
+    mount -t tmpfs -o size=${room}m tmpfs medium
+    status=0
+    "${tight[@]}" >out.txt 2>err.txt || status=$?
+    if ((status == 0)); then
+        trained=$((trained + 1))
+        "$tools/drps-stat" medium/model --verify >/dev/null || fail "$room MiB: the model does not verify"
+    else
+        refused=$((refused + 1))
+        [[ $status = 75 && ! -s out.txt ]] || fail "$room MiB: it ended with $status after it began: $(cat out.txt err.txt)"
+        grep -qE 'training and the model need ([0-9.]+ MiB at least and|up to) [0-9.]+ MiB' err.txt || fail "$room MiB: $(cat err.txt)"
+    fi
+    umount -l medium
+done
+((refused && trained && status == 0)) || fail "$most MiB do not do: $(cat err.txt)"
 
 # One of several ranks: all end and name it, before the first round.
 ports 2 >peers.txt

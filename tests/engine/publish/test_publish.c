@@ -417,12 +417,24 @@ static void test_space_is_what_is_there_at_a_time(void **state)
          {.store = 20, .reserved = 1, .trained = 100, .scan = 60, .database = 90},
          190,
          10},
-        {"a store that grows", {.store = 200, .trained = 100, .database = 250}, 350, 250},
+        {"a store that grows",
+         {.store = 200, .more = UINT64_MAX, .trained = 100, .database = 250},
+         350,
+         250},
+        {"a file that is larger",
+         {.store = 200, .more = 70, .reserved = 1, .trained = 100},
+         300,
+         0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const uint64_t needed = drps_space_needed(&cases[i].space);
         const uint64_t still = drps_space_still_needed(&cases[i].space);
+        const uint64_t most = drps_space_most(&cases[i].space);
+        if (most && most - cases[i].space.more - (1 << 20) != needed)
+            fail_msg("%s: at most %llu", cases[i].name, (unsigned long long)most);
+        if ((most == 0) != (cases[i].space.more == UINT64_MAX))
+            fail_msg("%s: at most %llu", cases[i].name, (unsigned long long)most);
         if (needed != cases[i].needed || still != cases[i].still)
             fail_msg("%s: %llu and %llu", cases[i].name, (unsigned long long)needed,
                      (unsigned long long)still);
