@@ -85,19 +85,25 @@ static void test_only_windows_are_left_out(void **state)
     }
 }
 
-/* 4096 factors: with 64 MiB there is room for some hundred rows. */
+/* 4096 factors: with 64 MiB there is room for some hundred rows. That a batch has more of them, so
+ * that windows have to, leaves no room for all. */
 static void test_windows_are_not_left_where_rows_do_not_fit(void **state)
 {
-    static const size_t features[] = {100, 3000};
+    static const struct {
+        size_t features;
+        uint64_t batch_size;
+        int windows;
+    } cases[] = {{100, 0, 0}, {3000, 0, 1}, {3000, 1000, 1}};
     struct scratch *s = *state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct case_run c;
-        case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 1000, features[i], 32), "fm");
+        case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 1000, cases[i].features, 32), "fm");
         c.options.factors = 4096;
         c.options.memory_bytes = 64 << 20;
         c.options.force = 1;
+        if (cases[i].batch_size) c.options.batch_size = cases[i].batch_size;
         struct drps_plan *plan = make(&c, s, "plan", 1);
-        check_windows(plan, i == 1);
+        check_windows(plan, cases[i].windows);
         drps_plan_close(plan);
     }
 }
