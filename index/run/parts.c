@@ -82,6 +82,7 @@ static void sum_info(struct drps_plan_info *sum, const struct drps_plan_info *in
     sum->runs += info->runs;
     sum->run_rows += info->run_rows;
     raise(&sum->windows, info->windows);
+    sum->windows_later &= info->windows_later;
     raise(&sum->window_budget_bytes, info->window_budget_bytes);
     raise(&sum->working_set_rows, info->working_set_rows);
     raise(&sum->max_window_rows, info->max_window_rows);
@@ -130,6 +131,7 @@ void drps_parts_sum(const struct part *parts, uint32_t n, struct drps_index_resu
         return;
     }
     result->info.blocks = 0;
+    result->info.windows_later = 1; /* unless a part has windows */
     result->links.moved_rows = result->links.busiest_rows = 0;
     for (uint32_t r = 0; r < n; r++) {
         const struct drps_plan_info *info = &parts[r].info;

@@ -108,25 +108,42 @@ static void test_windows_are_not_left_where_rows_do_not_fit(void **state)
     }
 }
 
-/* Each part has windows or not, by itself. */
-static void test_parts_without_windows(void **state)
+/* Checks windows of each of the plan's two parts. */
+static void check_parts(const struct drps_plan *whole, int there)
 {
-    struct scratch *s = *state;
-    struct case_run c;
-    case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 1000, 500, 33), "lor");
-    c.options.workers = 2;
-    struct drps_plan *whole = make(&c, s, "ranks", 1);
-    assert_int_equal(whole->info.windows, 0);
     for (uint32_t rank = 0; rank < 2; rank++) {
         char dir[DRPS_PLAN_PATH_BYTES];
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_plan *part;
         assert_int_equal(drps_plan_rank_dir(whole->dir, rank, dir, &err), 0);
         if (drps_plan_open(drps_io_os(), dir, &part, &err) < 0) fail_msg("%s", err.text);
-        check_windows(part, 0);
+        check_windows(part, there);
         drps_plan_close(part);
     }
-    drps_plan_close(whole);
+}
+
+/* Each part has windows or not, by itself; the whole says of all that there are none. */
+static void test_parts_without_windows(void **state)
+{
+    static const struct {
+        const char *algo;
+        uint32_t factors;
+        int windows;
+    } cases[] = {{"lor", 0, 0}, {"fm", 4096, 1}};
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct case_run c;
+        case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 2000, 6000, 33), cases[i].algo);
+        c.options.workers = 2;
+        c.options.factors = cases[i].factors;
+        c.options.memory_bytes = 64 << 20;
+        c.options.force = 1;
+        struct drps_plan *whole = make(&c, s, "ranks", 1);
+        assert_int_equal(whole->info.windows > 0, cases[i].windows);
+        assert_int_equal(whole->info.windows_later, !cases[i].windows);
+        check_parts(whole, cases[i].windows);
+        drps_plan_close(whole);
+    }
 }
 
 int main(void)
