@@ -41,7 +41,8 @@ static const struct check {
         WITH_PUBLISHED,
         WITH_HANDED,
         WITH_NUMBERS,
-        WITH_WINDOWS
+        WITH_WINDOWS,
+        WITHOUT_WINDOWS
     } only; /* of plans */
     int (*run)(struct verify *v, struct drps_err *err);
 } checks[] = {
@@ -57,6 +58,7 @@ static const struct check {
     {STEPS, ROWS | BLOCKS | USES, ANY, drps_verify_blocks},
     {STEPS, ROWS | WINDOWS | SLOTS, WITH_WINDOWS, drps_verify_slots},
     {STEPS, WINDOWS, WITH_WINDOWS, drps_verify_distances},
+    {STEPS, 0, WITHOUT_WINDOWS, drps_verify_no_windows},
     {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, WITH_LANES, drps_verify_lanes},
 };
 enum { CHECKS = sizeof(checks) / sizeof(*checks) };
@@ -71,6 +73,7 @@ static int applies(const struct check *c, const struct drps_plan_info *info)
     if (c->only == WITH_NUMBERS && !drps_plan_is_matrix(info)) return 0;
     if (c->only == WITH_HANDED && !info->ranks.handed.slots) return 0;
     if (c->only == WITH_WINDOWS && info->windows_later) return 0;
+    if (c->only == WITHOUT_WINDOWS && !info->windows_later) return 0;
     return (c->shapes & drps_plan_shape(info)) != 0;
 }
 

@@ -101,6 +101,10 @@ int drps_verify_slots(struct verify *v, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_verify_distances(struct verify *v, struct drps_err *err);
 
+/* What plan.json says of windows where there are none. */
+DRPS_MUST_CHECK
+int drps_verify_no_windows(struct verify *v, struct drps_err *err);
+
 /* Decode window k; what it fails by itself names the record. */
 DRPS_MUST_CHECK
 int drps_verify_window(struct steps *windows, uint64_t k, struct drps_window *window,

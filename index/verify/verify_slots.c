@@ -187,3 +187,15 @@ int drps_verify_slots(struct verify *check, struct drps_err *err)
     free(v.seen);
     return rc;
 }
+
+int drps_verify_no_windows(struct verify *v, struct drps_err *err)
+{
+    const struct drps_plan_info *i = v->info;
+    const struct verify_number numbers[] = {
+        {"working_set_rows", i->rows, i->working_set_rows, 0},
+        {"max_window_rows", 0, i->max_window_rows, 0},
+    };
+    (void)err; /* nothing is read */
+    drps_verify_numbers(v, numbers, sizeof(numbers) / sizeof(*numbers));
+    return 0;
+}

@@ -622,6 +622,47 @@ static void test_verify_finds_other_numbers(void **state)
     assert_whole(dir);
 }
 
+/* Adds to a number of plan.json, and makes its checksum anew. */
+static void add_to(const char *dir, const char *key, int by)
+{
+    char *path = drps_path_join(dir, "plan.json");
+    struct drps_err err = DRPS_ERR_INIT;
+    json_t *j;
+    assert_int_equal(
+        drps_manifest_read(drps_io_os(), path, "drps-plan", DRPS_PLAN_VERSION, &j, &err), 0);
+    const json_int_t is = json_integer_value(json_object_get(j, key));
+    assert_int_equal(json_object_set_new(j, key, json_integer(is + by)), 0);
+    (void)json_object_del(j, "checksum");
+    assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+    json_decref(j);
+    free(path);
+}
+
+/* Where there are no windows, all rows are in memory together, and no window has any. */
+static void test_verify_finds_numbers_of_no_windows(void **state)
+{
+    static const struct {
+        const char *key, *wants;
+        int by;
+    } cases[] = {{"working_set_rows", "plan.json: working_set_rows is", -1},
+                 {"max_window_rows", "plan.json: max_window_rows is 1, the files have 0", 1}};
+    struct scratch *s = *state;
+    struct case_run c;
+    case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 120, 300, 41), "lor");
+    c.options.windows_later = 1;
+    case_compile(&c);
+    assert_whole(c.out);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        add_to(c.out, cases[i].key, cases[i].by);
+        const struct drps_findings found = check(c.out);
+        if (found.problems != 1 || !says(&found, cases[i].wants))
+            fail_msg("%s: %" PRIu64 " problems: %s", cases[i].key, found.problems,
+                     found.problems ? found.kept[0].text : "");
+        add_to(c.out, cases[i].key, -cases[i].by);
+    }
+    assert_whole(c.out);
+}
+
 /* Whoever makes every checksum anew leaves the id: it is that of other files. */
 static void test_verify_compares_the_id(void **state)
 {
@@ -1254,6 +1295,7 @@ int main(void)
         SCRATCH_TEST(test_verify_finds_consistent_damage),
         SCRATCH_TEST(test_verify_finds_other_weights),
         SCRATCH_TEST(test_verify_finds_other_numbers),
+        SCRATCH_TEST(test_verify_finds_numbers_of_no_windows),
         SCRATCH_TEST(test_verify_compares_the_id),
         SCRATCH_TEST(test_verify_compares_ranks),
         SCRATCH_TEST(test_verify_follows_residual_slots),
