@@ -11,7 +11,7 @@ stat=$tools/drps-stat
 "$tools/drps-index" wide.svm --algo fm --factors 500 --memory 64M --batch-size 100 -o wide --quiet
 
 for what in plan ranks wide model; do
-    [[ $("$stat" $what --verify) =~ ^(plan|model)\ $what\ is\ whole:\ [0-9]+\ files,\ [0-9,]+\ records,\ .*iB\ in\ [0-9.]+\ s$ ]] ||
+    [[ $("$stat" $what --verify) =~ ^(plan|model)\ $what\ is\ whole:\ [0-9]+\ files,\ [0-9,]+\ records?,\ .*iB\ in\ [0-9.]+\ s$ ]] ||
         fail "$what: $("$stat" $what --verify)"
     [[ $("$stat" $what --verify | wc -l) = 1 ]] || fail "$what: not one line"
     "$stat" $what --verify --json >whole.json
