@@ -30,6 +30,12 @@ struct kept {
     int whole;    /* 1: there was room for all */
 };
 
+/* What was counted of a step so far. */
+struct step_cost {
+    uint64_t rows; /* in its blocks */
+    uint64_t end;  /* the row behind the last one */
+};
+
 struct uses {
     struct steps *lists;
     uint64_t steps, rows;
@@ -48,8 +54,7 @@ struct uses {
     unsigned char *packed;
     size_t packed_cap;
     struct steps_scratch scratch; /* record slice * steps + (steps - 1 - step) */
-    uint64_t *step_rows;          /* [steps] in all blocks of a step */
-    uint64_t *step_end;           /* [steps] the row behind the step's last block so far */
+    struct step_cost *costs;      /* [steps]; NULL: all blocks are in one slice */
     uint64_t gap;                 /* rows that a request goes through */
     struct drps_uses_result *sum;
 };
@@ -85,8 +90,7 @@ static void uses_destroy(struct uses *u)
     free(u->distance);
     free(u->packed);
     kept_destroy(&u->kept);
-    free(u->step_rows);
-    free(u->step_end);
+    free(u->costs);
     drps_steps_scratch_end(&u->scratch);
 }
 
@@ -142,9 +146,8 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
     u->next = drps_array_new(u->slice, sizeof(*u->next));
     if (!u->next)
         return drps_err_set(err, -ENOMEM, "no memory for the next uses of %zu blocks", u->slice);
-    u->step_rows = calloc((size_t)u->steps + 1, sizeof(*u->step_rows));
-    u->step_end = calloc((size_t)u->steps + 1, sizeof(*u->step_end));
-    if (!u->step_rows || !u->step_end ||
+    if (u->slices > 1) u->costs = calloc((size_t)u->steps, sizeof(*u->costs));
+    if ((u->slices > 1 && u->steps && !u->costs) ||
         kept_init(&u->kept, u->steps, u->blocks, memory_bytes / 8) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " steps", u->steps);
     const int small = u->slices == 1 && u->rows <= memory_bytes / 4 / sizeof(*u->block_of);
@@ -216,19 +219,18 @@ static int list_blocks(struct uses *u, uint64_t step, size_t *n_out, struct drps
 static void price_step(struct uses *u, uint64_t step, size_t n)
 {
     struct drps_uses_result *sum = u->sum;
-    uint64_t end = u->step_end[step], rows = 0;
+    struct step_cost alone = {0}, *cost = u->costs ? &u->costs[step] : &alone;
     for (size_t i = 0; i < n; i++) {
         const uint64_t begin = u->block_first[u->list[i]], next = u->block_first[u->list[i] + 1];
-        const int goes_on = end && begin - end <= u->gap;
+        const int goes_on = cost->end && begin - cost->end <= u->gap;
         sum->runs += !goes_on;
-        sum->run_rows += next - (goes_on ? end : begin);
-        rows += next - begin;
-        end = next;
+        sum->run_rows += next - (goes_on ? cost->end : begin);
+        sum->block_use_rows += next - begin;
+        cost->rows += next - begin;
+        cost->end = next;
     }
     sum->block_uses += n;
-    sum->block_use_rows += rows;
-    u->step_rows[step] += rows;
-    u->step_end[step] = end;
+    if (cost->rows > sum->max_step_block_rows) sum->max_step_block_rows = cost->rows;
 }
 
 /* Keep the n blocks in u->list for the second pass, unless there is no room for them. */
@@ -400,9 +402,6 @@ int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
     if (rc == 0) rc = compile_slices(&u, err);
     if (rc == 0) rc = drps_steps_scratch_turn(&u.scratch, err);
     if (rc == 0) rc = write_uses(&u, io, dir, err);
-    for (uint64_t s = 0; s < steps && rc == 0; s++)
-        if (u.step_rows[s] > result_out->max_step_block_rows)
-            result_out->max_step_block_rows = u.step_rows[s];
     drps_steps_close(u.lists);
     uses_destroy(&u);
     return rc;

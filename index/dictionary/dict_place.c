@@ -187,7 +187,7 @@ static int sort_buckets(struct table *t, size_t most, struct drps_err *err)
     struct dict_keyed *aux = drps_pages_new(most * sizeof(*aux));
     if (!aux) return drps_err_set(err, -ENOMEM, "no memory for placing");
     for (size_t b = 0, begin = 0; b < BUCKETS; begin = t->end[b++])
-        drps_dict_sort_keys(t->order + begin, aux, t->end[b] - begin);
+        if (t->end[b] - begin > 1) drps_dict_sort_keys(t->order + begin, aux, t->end[b] - begin);
     drps_pages_free(aux, most * sizeof(*aux));
     return 0;
 }
