@@ -599,9 +599,7 @@ static int take_changes(struct drps_job *job, struct drps_err *err)
         rc = drps_err_set(err, -ENOMEM, "no memory to go on from a checkpoint");
     if (rc == 0 && *changes) {
         drps_log(job->options->log, job->whole ? DRPS_LOG_WARN : DRPS_LOG_DEBUG,
-                 "options that were given are others than those of the run that it goes on with: "
-                 "%s",
-                 line);
+                 "other options than the run began with: %s", line);
         add_line(job->result->changed, line);
     }
     free(line);
