@@ -7,6 +7,7 @@
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
+#include "tools/drps_cli.h"
 
 enum { TEXTS = 24 };
 
@@ -55,12 +56,9 @@ const char *count_of(const json_t *j, const char *key)
 
 const char *counted_of(const json_t *j, const char *key, const char *one)
 {
-    const size_t n = strlen(one);
+    const uint64_t n = (uint64_t)json_integer_value(json_object_get(j, key));
     char *room = text_room();
-    (void)snprintf(room, TEXT_BYTES, "%s %s%s", count_of(j, key), one,
-                   json_integer_value(json_object_get(j, key)) == 1 ? ""
-                   : one[n - 1] == 'h'                              ? "es"
-                                                                    : "s");
+    (void)snprintf(room, TEXT_BYTES, "%s %s%s", count_of(j, key), one, drps_cli_plural(n, one));
     return room;
 }
 

@@ -1,7 +1,5 @@
-/* What a run that goes on from a checkpoint has otherwise than the run that wrote it, as a text.
- * The two states are compared as their manifests say them, so that no option that is kept is
- * forgotten.
- */
+/* Says in which options a run that goes on from a checkpoint differs from the run that wrote it.
+ * The two states are compared as JSON, so that no option that a checkpoint has is forgotten. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,14 +58,17 @@ static void say_all(FILE *out, const json_t *before, const json_t *now, size_t *
 {
     const char *key;
     json_t *v;
-    json_object_foreach((json_t *)now, key, v) if (is_learning(key))
-        say_changes(out, "", key, json_object_get(before, key), v, n);
-    json_object_foreach((json_t *)before, key,
-                        v) if (is_learning(key) && !json_object_get(now, key))
-        say_changes(out, "", key, v, NULL, n);
+    json_object_foreach((json_t *)now, key, v)
+    {
+        if (is_learning(key)) say_changes(out, "", key, json_object_get(before, key), v, n);
+    }
+    json_object_foreach((json_t *)before, key, v)
+    {
+        if (is_learning(key) && !json_object_get(now, key)) say_changes(out, "", key, v, NULL, n);
+    }
 }
 
-/* As JSON, without its epochs. */
+/* Returns the state as JSON, but for the epochs that are done. */
 static json_t *options_to_json(const struct drps_state *s)
 {
     struct drps_state options = *s;

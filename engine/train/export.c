@@ -13,6 +13,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
 #include "base/folder/drps_space.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_publish_stage.h"
@@ -58,7 +59,7 @@ static uint64_t row_uses(const struct drps_job *job)
 {
     const struct drps_plan_info *info = &job->plan->info;
     return info->row_uses ? info->row_uses
-                          : (info->batches + info->eval_batches) * info->max_batch_rows;
+                          : drps_product(info->batches + info->eval_batches, info->max_batch_rows);
 }
 
 /* 0: the disk will be asked. */

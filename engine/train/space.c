@@ -1,6 +1,7 @@
 /* Room on disk that a run needs, by what it writes. */
 #include "engine/train/space.h"
 
+#include "base/folder/drps_manifest.h"
 #include "storage/kv/drps_kv.h"
 #include "storage/relay/drps_relay.h"
 
@@ -23,7 +24,8 @@ uint64_t drps_space_of_store_more(const struct drps_memory *memory, uint64_t row
     if (!memory->relay_bytes) return memory->store == &drps_store_pib ? UINT64_MAX : 0;
     if (!seek_bytes) seek_bytes = memory->relay_bytes; /* buffers are as large as they may be */
     drps_relay_share(memory->relay_bytes, rows, row_bytes, seek_bytes, &share);
-    return drps_relay_file_more(&share, rows, row_bytes) + row_uses * USE_BYTES;
+    return drps_sum(drps_relay_file_more(&share, rows, row_bytes),
+                    drps_product(row_uses, USE_BYTES));
 }
 
 uint64_t drps_space_of_scan(const struct drps_memory *memory, uint64_t rows, uint64_t param_bytes)
@@ -39,7 +41,8 @@ uint64_t drps_space_still_needed(const struct drps_space *s)
 
 uint64_t drps_space_most(const struct drps_space *s)
 {
-    return s->more == UINT64_MAX ? 0 : drps_space_needed(s) + s->more + FOLDER_BYTES;
+    const uint64_t most = drps_sum(drps_space_needed(s), drps_sum(s->more, FOLDER_BYTES));
+    return most == UINT64_MAX ? 0 : most;
 }
 
 uint64_t drps_space_needed(const struct drps_space *s)

@@ -146,8 +146,8 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
     u->next = drps_array_new(u->slice, sizeof(*u->next));
     if (!u->next)
         return drps_err_set(err, -ENOMEM, "no memory for the next uses of %zu blocks", u->slice);
-    if (u->slices > 1) u->costs = calloc((size_t)u->steps, sizeof(*u->costs));
-    if ((u->slices > 1 && u->steps && !u->costs) ||
+    if (u->slices > 1) u->costs = calloc((size_t)u->steps + 1, sizeof(*u->costs));
+    if ((u->slices > 1 && !u->costs) ||
         kept_init(&u->kept, u->steps, u->blocks, memory_bytes / 8) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " steps", u->steps);
     const int small = u->slices == 1 && u->rows <= memory_bytes / 4 / sizeof(*u->block_of);

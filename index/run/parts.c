@@ -30,6 +30,11 @@ uint64_t drps_parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes)
     return rest / 100 * TRAIN_ROWS_PERCENT / (row_bytes + TRAIN_ROW_EXTRA);
 }
 
+int drps_parts_fit(const struct drps_plan_info *info, uint64_t memory_bytes)
+{
+    return info->rows <= drps_parts_room_rows(info->row_bytes, memory_bytes);
+}
+
 static uint64_t window_budget(const struct drps_plan_info *info, uint64_t memory_bytes)
 {
     const uint64_t rows = drps_parts_room_rows(info->row_bytes, memory_bytes);

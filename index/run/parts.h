@@ -22,6 +22,8 @@ struct part {
  * and buffers take some fixed memory and a share of the rest, and every row some bytes beside
  * itself. */
 uint64_t drps_parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes);
+/* 1: it will have room for all rows of the plan, or part. */
+int drps_parts_fit(const struct drps_plan_info *info, uint64_t memory_bytes);
 
 /* What windows of this part are cut for: drps-train's memory is that of this run. Windows and the
  * forecast are made side by side, in half of the memory each. */

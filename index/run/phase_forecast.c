@@ -9,7 +9,7 @@ int drps_run_forecasts_later(const struct index_run *r)
 {
     const struct drps_index_options *o = &r->options;
     return o->forecast_later && !o->no_forecast && !o->blocks.calibrate && r->parts_n == 1 &&
-           r->info->rows <= drps_parts_room_rows(r->info->row_bytes, o->memory_bytes);
+           drps_parts_fit(r->info, o->memory_bytes);
 }
 
 int drps_phase_forecast(struct index_run *r, struct drps_err *err)

@@ -11,9 +11,7 @@ static int make_windows(struct part *part, const struct index_run *r, struct drp
     struct drps_plan_info *info = &part->info;
     struct drps_window_result result;
     info->window_budget_bytes = options.budget_bytes;
-    info->windows_later =
-        r->options.windows_later &&
-        info->rows <= drps_parts_room_rows(info->row_bytes, r->options.memory_bytes);
+    info->windows_later = r->options.windows_later && drps_parts_fit(info, r->options.memory_bytes);
     if (info->windows_later) {
         info->working_set_rows = info->rows;
         return 0;

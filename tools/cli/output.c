@@ -74,18 +74,21 @@ char *drps_cli_grouped(uint64_t count, char *buf)
     return drps_count_format(count, buf);
 }
 
+const char *drps_cli_plural(uint64_t count, const char *one)
+{
+    const size_t n = strlen(one);
+    const int hisses = n > 1 && (one[n - 1] == 's' || (one[n - 1] == 'h' && one[n - 2] == 'c'));
+    return count == 1 ? "" : hisses ? "es" : "s";
+}
+
 const char *drps_cli_counted(uint64_t count, const char *one)
 {
     static char texts[8][80];
     static unsigned at;
-    const size_t n = strlen(one);
-    const int hisses = n > 1 && (one[n - 1] == 's' || (one[n - 1] == 'h' && one[n - 2] == 'c'));
     char number[DRPS_CLI_COUNT_BYTES];
     at = (at + 1) % 8;
     (void)snprintf(texts[at], sizeof(texts[at]), "%s %s%s", drps_cli_grouped(count, number), one,
-                   count == 1 ? ""
-                   : hisses   ? "es"
-                              : "s");
+                   drps_cli_plural(count, one));
     return texts[at];
 }
 

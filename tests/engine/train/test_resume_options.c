@@ -220,6 +220,15 @@ static void note_others(void *ctx, enum drps_log_level level, const char *text)
     snprintf(ctx, 512, "%s", text);
 }
 
+/* Checkpoints of one epoch with these options. */
+static void keep_first_epoch(struct train_job *j, struct drps_train_options o)
+{
+    o.model_path = j->model;
+    o.replace = 1;
+    o.log = &quiet;
+    keep_checkpoints(j, o, 1);
+}
+
 /* One more epoch with these options; what it says of them must be `says`, and at the end of what
  * the result says; NULL: nothing. */
 static void go_on(struct train_job *j, struct drps_train_options o, uint64_t epochs,
@@ -249,12 +258,8 @@ static void go_on(struct train_job *j, struct drps_train_options o, uint64_t epo
 static void test_resume_says_other_options(void **state)
 {
     struct train_job *j = job_begin("lor", 0, "resident");
-    struct drps_train_options o = j->o;
     (void)state;
-    o.lr = 0.125f;
-    o.l1 = 0.5f;
-    o.checkpoint_every = (struct drps_checkpoint_every){0};
-    keep_checkpoints(j, o, 1);
+    keep_first_epoch(j, (struct drps_train_options){.lr = 0.125f, .l1 = 0.5f});
     go_on(j, (struct drps_train_options){0}, 2, NULL);
     go_on(j, (struct drps_train_options){.lr = 0.125f, .l1 = 0.5f}, 3, NULL);
     go_on(j, (struct drps_train_options){.lr = 0.25f}, 4,
@@ -273,12 +278,8 @@ static void test_resume_says_other_options(void **state)
 static void test_resume_refuses_other_fresh_rows(void **state)
 {
     struct train_job *j = job_begin("fm", 4, "resident");
-    struct drps_train_options o = j->o;
     (void)state;
-    o.seed = 3;
-    o.init_scale = 0.25f;
-    o.checkpoint_every = (struct drps_checkpoint_every){0};
-    keep_checkpoints(j, o, 1);
+    keep_first_epoch(j, (struct drps_train_options){.seed = 3, .init_scale = 0.25f});
     struct drps_train_options other = {
         .model_path = j->model, .resume = 1, .log = &quiet, .seed = 1, .asked = DRPS_ASKED_SEED};
     train_refused(j->plan, &other, DRPS_E_CONFIG, "with seed 3");

@@ -87,7 +87,7 @@ static void test_few_ranks_have_a_line_each(void **state)
     free(text);
 }
 
-/* Of a run that was interrupted in its first epoch nothing was forecast. */
+/* A run that was interrupted in its first epoch has no forecast. */
 static void test_no_forecast_is_not_shown(void **state)
 {
     (void)state;
