@@ -441,6 +441,22 @@ static void test_space_is_what_is_there_at_a_time(void **state)
     }
 }
 
+/* Each use of a row counts in the windows that are cut for the run; a plan that says too many
+ * leaves the most unknown. */
+static void test_space_of_windows(void **state)
+{
+    const struct drps_memory relay = {.store = &drps_store_relay, .relay_bytes = 10 << 20};
+    const struct drps_memory resident = {0};
+    const uint64_t none = drps_space_of_store_more(&relay, 1000, 8, 0, 1);
+    struct drps_space space = {.store = 8000, .reserved = 1};
+    (void)state;
+    assert_true(none > 0);
+    assert_int_equal(drps_space_of_store_more(&relay, 1000, 8, 5000, 1), none + 8 * 5000);
+    assert_int_equal(drps_space_of_store_more(&resident, 1000, 8, 5000, 1), 0);
+    space.more = drps_space_of_store_more(&relay, 1000, 8, UINT64_MAX / 8 + 2, 1);
+    assert_int_equal(drps_space_most(&space), 0);
+}
+
 #define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -456,6 +472,7 @@ int main(void)
         SCRATCH_TEST(test_publish_less_than_an_epoch_replaces_no_model),
         SCRATCH_TEST(test_publish_nothing_of_no_step),
         cmocka_unit_test(test_space_is_what_is_there_at_a_time),
+        cmocka_unit_test(test_space_of_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
