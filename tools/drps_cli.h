@@ -165,7 +165,7 @@ void drps_cli_progress_end(struct drps_cli *cli);
 enum { DRPS_CLI_COUNT_BYTES = DRPS_COUNT_BYTES };
 char *drps_cli_grouped(uint64_t count, char *buf);
 
-/* What the plural of `one` has more than the singular, by rule: "s" or "es"; "" if it is one. */
+/* Returns the ending of the plural of `one`, "s" or "es"; for a count of 1, "". */
 const char *drps_cli_plural(uint64_t count, const char *one);
 /* "1 batch", "1,234 batches": `one` in the plural that it has by rule, unless there is one. In one
  * of eight buffers, in turn; texts that are too long for it are cut. Threads: one. */

@@ -77,8 +77,8 @@ char *drps_cli_grouped(uint64_t count, char *buf)
 const char *drps_cli_plural(uint64_t count, const char *one)
 {
     const size_t n = strlen(one);
-    const int hisses = n > 1 && (one[n - 1] == 's' || (one[n - 1] == 'h' && one[n - 2] == 'c'));
-    return count == 1 ? "" : hisses ? "es" : "s";
+    const int takes_es = n > 1 && (one[n - 1] == 's' || (one[n - 1] == 'h' && one[n - 2] == 'c'));
+    return count == 1 ? "" : takes_es ? "es" : "s";
 }
 
 const char *drps_cli_counted(uint64_t count, const char *one)
